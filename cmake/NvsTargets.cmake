@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# How every target of the repository is built: the language, the warnings, where results land, and
+# what is linked statically. Folders call these functions and say nothing else about flags.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS ON) # statement expressions in NVS_TRY
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/archive")
+
+option(NVS_WERROR "Warnings are errors" OFF)
+set(NVS_SANITIZE "" CACHE STRING
+  "Sanitizers for everything that is linked normally, as -fsanitize takes them")
+
+# Debian's own Python before whatever is first in the path; any Python 3 elsewhere. It leaves no
+# compiled files in the source tree and does not listen to the caller's environment.
+find_program(NVS_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
+find_program(NVS_PYTHON python3 REQUIRED)
+set(NVS_RUN_PYTHON "${NVS_PYTHON}" -B -E)
+set(Python3_EXECUTABLE "${NVS_PYTHON}") # for find_package(Python3)
+
+set(NVS_INCLUDE_FOLDERS "${CMAKE_SOURCE_DIR}/src" "${CMAKE_SOURCE_DIR}")
+set(NVS_WARNINGS
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Wformat=2)
+
+add_library(nvs_flags INTERFACE)
+target_include_directories(nvs_flags INTERFACE ${NVS_INCLUDE_FOLDERS})
+target_compile_options(nvs_flags INTERFACE
+  ${NVS_WARNINGS} $<$<BOOL:${NVS_WERROR}>:-Werror>)
+if(NVS_SANITIZE)
+  target_compile_options(nvs_flags INTERFACE
+    -fsanitize=${NVS_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(nvs_flags INTERFACE -fsanitize=${NVS_SANITIZE})
+endif()
+
+# What make demo and make bench build: all programs and the libraries that they load, but no tests.
+add_custom_target(programs)
+
+# nvs_library(name SOURCES...): an internal static library.
+function(nvs_library name)
+  add_library(${name} STATIC ${ARGN})
+  target_link_libraries(${name} PUBLIC nvs_flags)
+endfunction()
+
+# nvs_program(name SOURCES...): a program for build/bin. It must run on machines that have nothing
+# but glibc.
+function(nvs_program name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE nvs_flags Threads::Threads)
+  target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
+  add_dependencies(programs ${name})
+endfunction()
+
+# nvs_test(name SOURCES...): a GoogleTest program, registered with CTest as one test per program.
+function(nvs_test name)
+  add_executable(${name} ${ARGN})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/test")
+  target_link_libraries(${name} PRIVATE nvs_flags GTest::gtest_main Threads::Threads)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 120)
+endfunction()

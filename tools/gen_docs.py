@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the parts of docs/ that are drawn from spec/, or with --verify says which are out of date.
+
+A generated part of a page stands between `<!-- generated: NAME -->` and `<!-- end -->`.
+"""
+
+import argparse
+import collections
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+_STRINGS = r'(?:"(?:\\.|[^"\\])*"\s*)+'
+SETTING = re.compile(
+    rf"^NVS_SIM_SETTING\(\s*(\w+)\s*,\s*(\w+)\s*,\s*({_STRINGS}|[^,\"]+?)\s*,\s*({_STRINGS})\)",
+    re.MULTILINE,
+)
+ENTRY = re.compile(r"^NVS_(?:CUDA|NVML)_ENTRY\(([^)]*)\)", re.MULTILINE)
+DECLARED = re.compile(r"^NVS_(?:CUDA|NVML)_(?:FUNCTION|VARIANT)\(", re.MULTILINE)
+STREAMS = {
+    "any": "answered whatever default stream is asked for",
+    "legacy": "answered for the legacy default stream alone",
+    "per_thread": "answered for the per-thread default stream alone",
+    "hidden": "exported, but unknown to `cuGetProcAddress`",
+}
+
+
+def read(path):
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def unquote(text):
+    """The text of adjacent C string literals, or text itself."""
+    parts = re.findall(r'"((?:\\.|[^"\\])*)"', text)
+    return "".join(parts).replace('\\"', '"') if parts else text
+
+
+def table(head, rows):
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    cells = [[str(cell).replace("|", "\\|") for cell in line] for line in lines]
+    return "".join(f"| {' | '.join(line)} |\n" for line in cells)
+
+
+def entries_of(spec):
+    """The rows of an entry point file, each a list of its arguments."""
+    return [[part.strip() for part in row.split(",")] for row in ENTRY.findall(spec)]
+
+
+def settings(spec):
+    rows = []
+    for name, kind, default, text in SETTING.findall(spec):
+        shown = unquote(default)
+        rows.append((f"`{name}`", kind, f"`{shown}`" if shown else "", unquote(text)))
+    return table(("variable", "type", "default", "meaning"), rows)
+
+
+def version_name(since):
+    return f"CUDA {since // 1000}.{since % 1000 // 10}" if since else "the first version"
+
+
+def cuda_counts(spec, declared):
+    entries = entries_of(spec)
+    streams = collections.Counter(streams for _, _, _, streams in entries)
+    rows = [
+        ("exported symbols", len(entries)),
+        ("names that `cuGetProcAddress` is asked for", len({name for _, name, _, _ in entries})),
+        ("declared with full types", len(DECLARED.findall(declared))),
+    ]
+    rows += [(f"{kind}: {STREAMS[kind]}", streams[kind]) for kind in STREAMS]
+    return table(("CUDA driver", "count"), rows)
+
+
+def cuda_versions(spec):
+    versions = collections.Counter(int(since) for _, _, since, _ in entries_of(spec))
+    rows = [(version_name(since), versions[since]) for since in sorted(versions)]
+    return table(("a name means the symbol since", "symbols"), rows)
+
+
+def nvml_counts(spec, declared):
+    rows = [
+        ("exported symbols", len(entries_of(spec))),
+        ("declared with full types", len(DECLARED.findall(declared))),
+    ]
+    return table(("NVML", "count"), rows)
+
+
+# Each generated part: the page, the name of the part, how it is made, and from which files.
+PARTS = (
+    ("docs/simulator.md", "settings", settings, ("sim_settings.def",)),
+    (
+        "docs/entry_points.md",
+        "cuda_counts",
+        cuda_counts,
+        ("cuda_entry_points.def", "cuda_functions.def"),
+    ),
+    ("docs/entry_points.md", "cuda_versions", cuda_versions, ("cuda_entry_points.def",)),
+    (
+        "docs/entry_points.md",
+        "nvml_counts",
+        nvml_counts,
+        ("nvml_entry_points.def", "nvml_functions.def"),
+    ),
+)
+
+
+def replace_part(page, name, text):
+    """The page with the named part replaced. A page without the part is an error."""
+    pattern = re.compile(rf"(<!-- generated: {name} -->\n).*?(<!-- end -->\n)", re.DOTALL)
+    if not pattern.search(page):
+        raise ValueError(f"no part '{name}'")
+    return pattern.sub(lambda match: f"{match[1]}\n{text}\n{match[2]}", page)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--verify", action="store_true", help="change nothing, report")
+    verify = parser.parse_args().verify
+    old = {page: read(page) for page, *_ in PARTS}
+    pages = dict(old)
+    for page, name, make, sources in PARTS:
+        spec = [read(f"spec/{source}") for source in sources]
+        pages[page] = replace_part(pages[page], name, make(*spec))
+    stale = [page for page in pages if pages[page] != old[page]]
+    for page in stale:
+        if verify:
+            print(f"{page}: out of date, run tools/gen_docs.py")
+        else:
+            (ROOT / page).write_text(pages[page], encoding="utf-8")
+            print(f"{page}: written")
+    print(f"gen_docs: {len(pages)} pages, {len(stale)} out of date")
+    return 1 if verify and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

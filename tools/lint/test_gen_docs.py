@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import gen_docs  # noqa: E402  (the path above is where it is)
+
+ENTRIES = """
+NVS_CUDA_ENTRY(cuInit, cuInit, 2000, any)
+NVS_CUDA_ENTRY(cuMemAlloc, cuMemAlloc, 0, any)
+NVS_CUDA_ENTRY(cuMemAlloc_v2, cuMemAlloc, 3020, any)
+// NVS_CUDA_ENTRY(commented, out, 0, any)
+NVS_CUDA_ENTRY(cuStreamWait_ptsz, cuStreamWait, 7000, per_thread)
+"""
+
+
+class GenDocsTest(unittest.TestCase):
+    def test_settings(self):
+        spec = 'NVS_SIM_SETTING(A, count, 64, "Size, or \\"scale\\".")\n'
+        spec += 'NVS_SIM_SETTING(B, text, "", "one "\n    "two | three")\n'
+        lines = gen_docs.settings(spec).splitlines()
+        self.assertEqual(lines[2], '| `A` | count | `64` | Size, or "scale". |')
+        self.assertEqual(lines[3], "| `B` | text |  | one two \\| three |")
+
+    def test_counts(self):
+        text = gen_docs.cuda_counts(ENTRIES, "NVS_CUDA_FUNCTION(cuInit, int x)\n")
+        self.assertIn("| exported symbols | 4 |", text)
+        self.assertIn("asked for | 3 |", text)
+        self.assertIn("| declared with full types | 1 |", text)
+        self.assertIn("per-thread default stream alone | 1 |", text)
+
+    def test_versions(self):
+        text = gen_docs.cuda_versions(ENTRIES)
+        self.assertIn("| the first version | 1 |\n| CUDA 2.0 | 1 |\n| CUDA 3.2 | 1 |", text)
+
+    def test_part_is_replaced_once_and_for_all(self):
+        page = "a\n<!-- generated: x -->\nold\n<!-- end -->\nb\n"
+        once = gen_docs.replace_part(page, "x", "new\n")
+        self.assertEqual(once, "a\n<!-- generated: x -->\n\nnew\n\n<!-- end -->\nb\n")
+        self.assertEqual(gen_docs.replace_part(once, "x", "new\n"), once)
+
+    def test_page_without_the_part(self):
+        with self.assertRaises(ValueError):
+            gen_docs.replace_part("a\n", "x", "new\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

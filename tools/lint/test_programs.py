@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checks that run other programs: each one passes on good input and fails on bad."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import format as format_module
+import headers
+import static_links
+import tree
+
+READELF = """
+ 0x0000000000000001 (NEEDED)             Shared library: [libm.so.6]
+ 0x0000000000000001 (NEEDED)             Shared library: [libc.so.6]
+ 0x0000000000000001 (NEEDED)             Shared library: [ld-linux-x86-64.so.2]
+"""
+FOREIGN = " 0x0000000000000001 (NEEDED)             Shared library: [libstdc++.so.6]\n"
+
+
+class StaticLinksTest(unittest.TestCase):
+    def test_glibc_alone(self):
+        self.assertEqual(static_links.foreign_libraries(READELF), [])
+
+    def test_foreign_library(self):
+        self.assertEqual(static_links.foreign_libraries(READELF + FOREIGN), ["libstdc++.so.6"])
+
+    def test_empty_folder_is_a_finding(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(static_links.main([folder]), 1)
+
+
+class HeadersTest(unittest.TestCase):
+    def compile(self, text):
+        compiler = os.environ.get("CXX") or shutil.which("g++")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "a.h")
+            path.write_text(text)
+            return headers.compile_alone([compiler], path)
+
+    def test_complete_header(self):
+        self.assertEqual(self.compile("#pragma once\n#include <string>\nstd::string f();\n"), "")
+
+    def test_build_proves_what_a_source_includes_first(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "a.cpp").write_text('// About a.\n#include "base/a.h"\n#include "b.h"\n')
+            (root / "b.cpp").write_text('#include <string>\n#include "b.h"\n')
+            (root / "c_test.cpp").write_text('#include "c.h"\n')
+            (root / "base").mkdir()
+            (root / "base" / "a.cpp").write_text('#include "base/a.h"\n')
+            proved = [headers.proved_by_build(root, f"{name}.h") for name in ("a", "b", "c", "d")]
+            self.assertEqual(proved, [False, False, True, False])
+            self.assertTrue(headers.proved_by_build(root, "base/a.h"))
+
+    def test_header_that_needs_another(self):
+        self.assertIn("string", self.compile("#pragma once\nstd::string f();\n"))
+
+
+class FormatTest(unittest.TestCase):
+    def test_check_then_format(self):
+        clang_format = format_module.find_clang_format()
+        if clang_format is None:
+            self.skipTest("clang-format is not installed")
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(format_module.ROOT / ".clang-format", folder)
+            pathlib.Path(folder, "a.cpp").write_text("int  f( ){return 1 ;}\n")
+            self.assertFalse(format_module.run(clang_format, folder, ["a.cpp"], check=True))
+            self.assertTrue(format_module.run(clang_format, folder, ["a.cpp"], check=False))
+            self.assertTrue(format_module.run(clang_format, folder, ["a.cpp"], check=True))
+
+
+class TreeTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for name in ("a.h", "build/b.h", "sub/c.h"):
+            path = self.root / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("x\n")
+        (self.root / "picture.png").write_bytes(b"\x89PNG\xff")
+
+    def test_without_git(self):
+        self.assertEqual(tree.list_paths(self.root), ["a.h", "picture.png", "sub/c.h"])
+
+    def test_git_leaves_ignored_files_out(self):
+        if shutil.which("git") is None:
+            self.skipTest("git is not installed")
+        subprocess.run(["git", "init", "-q", str(self.root)], check=True)
+        (self.root / ".gitignore").write_text("sub/\n")
+        self.assertNotIn("sub/c.h", tree.list_paths(self.root))
+
+    def test_pictures_are_no_text(self):
+        self.assertEqual(tree.read(self.root).paths, {"a.h", "sub/c.h"})
+
+
+if __name__ == "__main__":
+    unittest.main()
