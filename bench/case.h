@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// One benchmark: a name, a line about itself, and what it measures. A new case is one file in
+// cases/ and one line in cases.cpp; the command line, the machine, the table and the verdicts come
+// from here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/machine.h"
+#include "bench/options.h"
+#include "bench/report.h"
+
+namespace nvs::bench {
+
+struct Bench {
+  const Machine& machine;
+  bool quick;
+  Report& report;
+};
+
+class Case {
+ public:
+  virtual ~Case() = default;
+  virtual std::string name() const = 0;
+  virtual std::string summary() const = 0;
+  // Throws Failure if something cannot be measured at all. Must end within kCaseSeconds on a GPU.
+  virtual void run(const Bench& bench) const = 0;
+};
+
+// A case that has not ended by then is ended by the program.
+inline constexpr unsigned kCaseSeconds = 240;
+
+const std::vector<const Case*>& all_cases();
+const Case* find_case(const std::string& name);
+std::vector<CaseName> case_names();
+
+}  // namespace nvs::bench

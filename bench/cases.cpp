@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/case.h"
+#include "bench/cases/driver_case.h"
+
+namespace nvs::bench {
+
+const std::vector<const Case*>& all_cases() {
+  static const DriverCase driver;
+  static const std::vector<const Case*> cases = {&driver};
+  return cases;
+}
+
+const Case* find_case(const std::string& name) {
+  for (const Case* item : all_cases()) {
+    if (item->name() == name) return item;
+  }
+  return nullptr;
+}
+
+std::vector<CaseName> case_names() {
+  std::vector<CaseName> names;
+  for (const Case* item : all_cases()) names.push_back({item->name(), item->summary()});
+  return names;
+}
+
+}  // namespace nvs::bench
