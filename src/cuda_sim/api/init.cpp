@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entry points: starting the driver, its version, the names of its errors.
+#include <cstdio>
+#include <cstdlib>
+
+#include <pthread.h>
+
+#include "cuda_sim/api/call.h"
+#include "cuda_sim/api/visible_devices.h"
+
+using namespace nvs::sim;
+
+namespace {
+
+void leave_machine() {
+  Driver& d = driver();
+  // A fork child shares the segment but owns nothing in it.
+  if (d.forked || !d.machine) return;
+  d.exiting = true;
+  d.machine->detach();
+}
+
+CUresult start(Driver& d) {
+  auto settings = read_settings();
+  if (!settings) {
+    std::fprintf(stderr, "cuda_sim: %s\n", settings.error().c_str());
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  d.settings = *settings;
+  if (!d.faults.parse(settings->NVSHARE_SIM_FAIL)) {
+    std::fprintf(stderr,
+                 "cuda_sim: NVSHARE_SIM_FAIL=%s: must be FUNCTION:AFTER:TIMES:RESULT, separated by "
+                 "commas\n",
+                 settings->NVSHARE_SIM_FAIL.c_str());
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  d.faults.hang_kernel = settings->NVSHARE_SIM_HANG_KERNEL;
+  d.faults.fault_kernel = settings->NVSHARE_SIM_FAULT_KERNEL;
+  auto machine = Machine::attach(*settings);
+  if (!machine) {
+    std::fprintf(stderr, "cuda_sim: %s\n", machine.error().c_str());
+    return CUDA_ERROR_OPERATING_SYSTEM;
+  }
+  const char* wanted = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (const CUresult result = visible_devices(**machine, wanted, d.visible);
+      result != CUDA_SUCCESS) {
+    return result;
+  }
+  d.machine = std::move(*machine);
+  std::atexit(leave_machine);
+  pthread_atfork(nullptr, nullptr, [] { driver().forked = true; });
+  d.initialised = true;
+  return CUDA_SUCCESS;
+}
+
+const char* name_of(CUresult result) {
+  switch (result) {
+#define NVS_CUDA_RESULT(name, value) \
+  case name:                         \
+    return #name;
+#include "spec/cuda_results.def"
+#undef NVS_CUDA_RESULT
+  }
+  return nullptr;
+}
+
+const char* text_of(int result) {
+  switch (result) {
+#define NVS_CUDA_ERROR_TEXT(value, text) \
+  case value:                            \
+    return text;
+#include "spec/cuda_error_texts.def"
+#undef NVS_CUDA_ERROR_TEXT
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+NVS_SIM_NEEDS(cuInit, Needs::nothing, (unsigned int flags), flags) {
+  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  Driver& d = driver();
+  if (d.forked) return CUDA_ERROR_NOT_INITIALIZED;
+  static std::mutex once;
+  const std::lock_guard guard{once};
+  return d.initialised ? CUDA_SUCCESS : start(d);
+}
+
+NVS_SIM_NEEDS(cuDriverGetVersion, Needs::nothing, (int* version), version) {
+  if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *version = CUDA_VERSION;
+  return CUDA_SUCCESS;
+}
+
+NVS_SIM_NEEDS(cuGetErrorName, Needs::nothing, (CUresult error, const char** text), error, text) {
+  if (text == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *text = name_of(error);
+  return *text == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+NVS_SIM_NEEDS(cuGetErrorString, Needs::nothing, (CUresult error, const char** text), error, text) {
+  if (text == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *text = text_of(error);
+  return *text == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_sim/kernels/builtin.h"
+
+#include <array>
+
+#include "cuda_sim/kernels/elementwise.h"
+#include "cuda_sim/kernels/products.h"
+
+namespace nvs::sim {
+
+const Builtin* find_builtin(std::string_view name) {
+  static const Fill fill;
+  static const Step step;
+  static const Add add;
+  static const Add3 add3;
+  static const Check check;
+  static const Spin spin;
+  static const Matmul matmul;
+  static const Infer infer;
+  static const std::array<const Builtin*, 8> all = {&fill,  &step, &add,    &add3,
+                                                    &check, &spin, &matmul, &infer};
+  for (const Builtin* kernel : all) {
+    if (kernel->name() == name) return kernel;
+  }
+  return nullptr;
+}
+
+}  // namespace nvs::sim

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process's membership of a simulated machine: finds or makes the shared segment, takes a slot in
+// it, and keeps the books of GPU memory. The books are per process, so that a killed process takes
+// its share with it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include <tl/expected.hpp>
+
+#include "base/unique_fd.h"
+#include "cuda_sim/config/model.h"
+#include "cuda_sim/config/settings.h"
+#include "cuda_sim/machine/segment.h"
+
+namespace nvs::sim {
+
+class Machine {
+ public:
+  static tl::expected<std::unique_ptr<Machine>, std::string> attach(const Settings& settings);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  /// Gives the slot and what it holds back, and removes the segment if nobody is left.
+  void detach();
+
+  unsigned gpus() const { return segment_->gpus; }
+  unsigned scale() const { return segment_->scale; }
+  double time_factor() const { return segment_->time_factor; }
+  const Model& model() const { return *model_; }
+  GpuShare& gpu(unsigned index) { return segment_->gpu[index]; }
+  Segment& segment() { return *segment_; }
+  ProcessSlot& own_slot() { return segment_->processes[slot_]; }
+  unsigned slot_index() const { return slot_; }
+
+  /// Sizes as programs see them, already scaled.
+  std::uint64_t capacity() const { return model_->memory_bytes / scale() & ~std::uint64_t{4095}; }
+  std::uint64_t used(unsigned gpu_index);
+
+  /// Modelled nanoseconds as this machine's clock shows them.
+  Nanos dilate(double model_ns) const {
+    return static_cast<Nanos>(model_ns * segment_->time_factor);
+  }
+
+  /// Takes bytes from a GPU for this process; false if there is no room.
+  bool charge(unsigned gpu_index, std::uint64_t bytes);
+  void refund(unsigned gpu_index, std::uint64_t bytes);
+
+  /// Turns bytes charged to this process into an allocation that several processes can hold. 0: no
+  /// entry is free.
+  std::uint64_t share(unsigned gpu_index, std::uint64_t bytes);
+  /// A process may hold the same memory several times and lets go of it as often.
+  bool hold_shared(std::uint64_t id);
+  void drop_shared(std::uint64_t id);
+
+  /// Clears what dead processes left behind.
+  void reclaim();
+
+  std::uint64_t next_context_key();
+  void record_violation(const std::string& text);
+  void sample_utilisation(unsigned gpu_index, Nanos now);
+  /// Percent of the last second or so in which the GPU computed.
+  unsigned utilisation(unsigned gpu_index, Nanos now);
+
+ private:
+  Machine() = default;
+  tl::expected<void, std::string> open_segment(const Settings& settings);
+  tl::expected<void, std::string> take_slot();
+  bool anyone_alive();
+  std::uint64_t used_locked(unsigned gpu_index);
+  void reclaim_locked();
+  SharedAllocation* find_shared(std::uint64_t id);
+  void set_holder(SharedAllocation& entry, bool holds);
+
+  // Whether this process still has its slot. What it counts after that, while its last threads run,
+  // would be somebody else's; written under the ledger's lock.
+  std::atomic<bool> attached_{false};
+  std::map<std::uint64_t, unsigned> holds_;  // of shared memory, by id; under the ledger's lock
+  std::string path_;
+  UniqueFd file_;
+  Segment* segment_ = nullptr;
+  const Model* model_ = nullptr;
+  unsigned slot_ = 0;
+  std::atomic<std::uint32_t> contexts_made_{0};
+};
+
+}  // namespace nvs::sim

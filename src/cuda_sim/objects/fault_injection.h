@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Failures that a test or the environment asks for: calls that fail, a kernel that hangs, a kernel
+// that faults.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace nvs::sim {
+
+class FaultInjection {
+ public:
+  /// "*" means the next kernel, whatever its name; empty means none.
+  std::string hang_kernel;
+  std::string fault_kernel;
+
+  void fail_call(const std::string& function, unsigned after, unsigned times, int result);
+
+  /// Reads NVSHARE_SIM_FAIL. False if it cannot be understood.
+  bool parse(std::string_view text);
+
+  /// The result a call of `function` must return now, if it is to fail.
+  std::optional<int> next_result(const char* function);
+  bool any_calls() const { return !calls_.empty(); }
+
+  /// Whether the armed name means this kernel; it is armed once.
+  bool take(std::string& armed, std::string_view kernel);
+
+ private:
+  struct Plan {
+    unsigned after = 0;
+    unsigned times = 0;
+    int result = 0;
+  };
+  std::map<std::string, Plan, std::less<>> calls_;
+};
+
+}  // namespace nvs::sim
