@@ -53,12 +53,13 @@ std::vector<std::string> environment_with(const Child::Environment& extra) {
     const std::string text = *entry;
     if (extra.count(text.substr(0, text.find('='))) == 0) result.push_back(text);
   }
-  for (const auto& [name, value] : extra) result.push_back(name + "=" + value);
+  for (const auto& [name, value] : extra) result.push_back(fmt::format("{}={}", name, value));
   return result;
 }
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> result;
+  result.reserve(texts.size() + 1);
   for (std::string& text : texts) result.push_back(text.data());
   result.push_back(nullptr);
   return result;
@@ -195,14 +196,16 @@ int child_main(const std::vector<Role>& roles, const std::string& role) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const auto found =
       std::find_if(roles.begin(), roles.end(), [&](const Role& item) { return role == item.name; });
-  if (found == roles.end() || ::fcntl(kResultFd, F_GETFD) < 0) {
+  const auto refuse = [] {
     fmt::print(stderr, "nvshare-bench: --child is for the benchmark's own processes\n");
     return kExitBadInput;
-  }
+  };
+  if (found == roles.end() || ::fcntl(kResultFd, F_GETFD) < 0) return refuse();
   ParentLink parent;
   try {
     const std::optional<nlohmann::json> config = parent.next();
-    if (config) found->run(parent, *config);
+    if (!config) return refuse();  // a parent says first what it wants
+    found->run(parent, *config);
     return kExitOk;
   } catch (const std::exception& error) {
     parent.send({{"error", error.what()}});

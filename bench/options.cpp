@@ -93,6 +93,7 @@ std::string complaint(const CLI::App& app, const Options& options,
   }
   if (options.list) return "";
   std::vector<std::string> names;
+  names.reserve(known_cases.size());
   for (const CaseName& known : known_cases) names.push_back(known.name);
   if (options.cases.empty()) {
     return fmt::format("name a case to run: {}", fmt::join(names, ", "));

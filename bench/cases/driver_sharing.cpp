@@ -80,6 +80,7 @@ void measure_latency(const Part& part, Tenants& tenants, double window_s) {
 void measure_sharing(const Part& part) {
   part.progress.step("starting tenants");
   std::vector<Load> loads;
+  loads.reserve(kKinds.size());
   for (const Kind& kind : kKinds) loads.push_back(calibrate(part.gpu, kind.work, kind.kernel_s));
   Tenants tenants(part.machine(), kTenantsMax, loads);
   const double window_s = part.bench.quick ? 1.5 : 3;

@@ -111,8 +111,8 @@ void stream_of_context(Run& run) {
   CALL("none", cuStreamQuery, stream);
   CALL("none", cuStreamSynchronize, stream);
   CALL("none", cuEventRecord, event, stream);
-  CALL("none", cuEventQuery, event);
   CALL("none", cuEventSynchronize, event);
+  CALL("none", cuEventQuery, event);
   CALL("none", cuStreamWaitEvent, stream, event, 0);
   CALL("none, on a stream", cuMemsetD8Async, address, 1, kMiB, stream);
   CALL("none", cuMemsetD8_v2, address, 1, kMiB);

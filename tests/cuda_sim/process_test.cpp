@@ -29,9 +29,10 @@ void saturate(Line& line) {
   });
   float steps = 0;
   for (; !told.load(); ++steps) {
-    NVS_MUST(gpu.spin(1'000'000));
+    // Too long to be run by this thread, and many at once, so that there always is more to do.
+    NVS_MUST(gpu.spin(2'000'000));
     NVS_MUST(gpu.step(data, 1, kFloats));
-    if (static_cast<int>(steps) % 16 == 0) NVS_MUST(gpu->cuCtxSynchronize());
+    if (static_cast<int>(steps) % 128 == 0) NVS_MUST(gpu->cuCtxSynchronize());
   }
   NVS_MUST(gpu->cuCtxSynchronize());
   EXPECT_EQ(gpu.read(data, 1).front(), steps) << "no kernel was lost or run twice";
@@ -151,20 +152,22 @@ TEST(Process, ForkBeforeInitialisationIsFree) {
 
 enum class Ending { from_main, from_thread, sudden };
 
-// Leaves kernels, copies, host functions and a graph's worth of events in flight.
+// Leaves kernels, copies and host functions in flight.
 void end_with_work_in_flight(Ending ending) {
+  constexpr std::size_t kMany = 1 << 14;
   const Gpu gpu;
-  const CUdeviceptr data = gpu.filled(1 << 18, 0);
-  static std::vector<float> host(1 << 18);
+  const CUdeviceptr data = gpu.filled(kMany, 0);
+  void* host = nullptr;
+  NVS_MUST(gpu->cuMemHostAlloc(&host, kMany * 4, 0));
   for (int i = 0; i < 8; ++i) {
     const CUstream stream = gpu.stream();
     for (int j = 0; j < 20; ++j) {
       NVS_MUST(gpu.spin(3'000'000, stream));
-      NVS_MUST(gpu.step(data, 1, 1 << 18, stream));
-      NVS_MUST(gpu->cuMemcpyDtoHAsync_v2(host.data(), data, 1 << 20, stream));
+      NVS_MUST(gpu.step(data, 1, kMany, stream));
+      NVS_MUST(gpu->cuMemcpyDtoHAsync_v2(host, data, kMany * 4, stream));
       NVS_MUST(gpu->cuLaunchHostFunc(
           stream, [](void*) {}, nullptr));
-      NVS_MUST(gpu->cuMemcpyHtoDAsync_v2(data, host.data(), 1 << 20, stream));
+      NVS_MUST(gpu->cuMemcpyHtoDAsync_v2(data, host, kMany * 4, stream));
     }
   }
   if (ending == Ending::from_thread) std::thread([] { std::exit(0); }).join();

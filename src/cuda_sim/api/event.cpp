@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entry points: events and the times between them.
 #include "cuda_sim/api/call.h"
+#include "cuda_sim/work/event_record.h"
 #include "cuda_sim/work/submit.h"
 
 using namespace nvs::sim;
@@ -34,6 +35,7 @@ CUresult record(CUevent handle, CUstream stream_handle, unsigned flags) {
     event->capture_over = false;
     event->record = std::make_shared<Marker>("an event record");
     enqueue(*stream, event->record);
+    announce_record(*event);
   }
   d.spend(d.machine->model().event_record_ns);
   return CUDA_SUCCESS;
@@ -110,6 +112,10 @@ NVS_SIM(cuEventCreate, (CUevent * out, unsigned int flags), out, flags) {
   auto event = std::make_shared<Event>();
   event->context = context.get();
   event->flags = flags;
+  if (shared) {
+    event->shared = SharedEvent::create();
+    if (!event->shared) return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   event->handle = d.events.add(event);
   *out = event->handle;
   return CUDA_SUCCESS;
@@ -136,7 +142,8 @@ NVS_SIM(cuEventQuery, (CUevent handle), handle) {
     if (!event) return CUDA_ERROR_INVALID_HANDLE;
     const CUresult refused = check_observable(d, *event);
     if (refused != CUDA_SUCCESS) return refused;
-    if (event->record && !event->record->finished(now_ns())) result = CUDA_ERROR_NOT_READY;
+    const OpPtr pending = record_of(d, *event);
+    if (pending && !pending->finished(now_ns())) result = CUDA_ERROR_NOT_READY;
   }
   d.spend(d.machine->model().event_query_ns);
   return result;
@@ -148,7 +155,7 @@ NVS_SIM(cuEventSynchronize, (CUevent handle), handle) {
   const auto event = d.events.find(handle);
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
   if (const CUresult refused = check_observable(d, *event); refused != CUDA_SUCCESS) return refused;
-  event->context->engine->wait(guard, event->record);
+  event->context->engine->wait(guard, record_of(d, *event));
   return event->context->sticky;
 }
 
@@ -180,6 +187,7 @@ NVS_SIM(cuCtxRecordEvent, (CUcontext context_handle, CUevent event_handle), cont
   event->capture_over = false;
   event->record = std::make_shared<Marker>("an event record");
   context->engine->submit(event->record, tails);
+  announce_record(*event);
   return CUDA_SUCCESS;
 }
 
@@ -194,7 +202,7 @@ NVS_SIM(cuCtxWaitEvent, (CUcontext context_handle, CUevent event_handle), contex
     return result;
   }
   const auto barrier = std::make_shared<Marker>("a wait for an event");
-  context->engine->submit(barrier, std::vector{context->barrier, event->record});
+  context->engine->submit(barrier, std::vector{context->barrier, record_of(d, *event)});
   context->barrier = barrier;
   return CUDA_SUCCESS;
 }

@@ -20,6 +20,28 @@ void leave_machine() {
   d.machine->detach();
 }
 
+bool wrong_setting(const char* variable, const std::string& value, const char* rule) {
+  std::fprintf(stderr, "cuda_sim: %s=%s: %s\n", variable, value.c_str(), rule);
+  return false;
+}
+
+bool arm_kernel(const char* variable, const std::string& name, std::string& armed) {
+  armed = name;
+  if (name.empty() || find_builtin(name) != nullptr) return true;
+  return wrong_setting(variable, name, "must be the name of a built-in kernel, such as nvs_add");
+}
+
+bool arm_faults(const Settings& settings, FaultInjection& faults) {
+  if (!faults.parse(settings.NVSHARE_SIM_FAIL)) {
+    return wrong_setting("NVSHARE_SIM_FAIL", settings.NVSHARE_SIM_FAIL,
+                         "must be FUNCTION:AFTER:TIMES:RESULT, separated by commas");
+  }
+  return arm_kernel("NVSHARE_SIM_HANG_KERNEL", settings.NVSHARE_SIM_HANG_KERNEL,
+                    faults.hang_kernel) &&
+         arm_kernel("NVSHARE_SIM_FAULT_KERNEL", settings.NVSHARE_SIM_FAULT_KERNEL,
+                    faults.fault_kernel);
+}
+
 CUresult start(Driver& d) {
   auto settings = read_settings();
   if (!settings) {
@@ -27,15 +49,7 @@ CUresult start(Driver& d) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   d.settings = *settings;
-  if (!d.faults.parse(settings->NVSHARE_SIM_FAIL)) {
-    std::fprintf(stderr,
-                 "cuda_sim: NVSHARE_SIM_FAIL=%s: must be FUNCTION:AFTER:TIMES:RESULT, separated by "
-                 "commas\n",
-                 settings->NVSHARE_SIM_FAIL.c_str());
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  d.faults.hang_kernel = settings->NVSHARE_SIM_HANG_KERNEL;
-  d.faults.fault_kernel = settings->NVSHARE_SIM_FAULT_KERNEL;
+  if (!arm_faults(*settings, d.faults)) return CUDA_ERROR_INVALID_VALUE;
   auto machine = Machine::attach(*settings);
   if (!machine) {
     std::fprintf(stderr, "cuda_sim: %s\n", machine.error().c_str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry points: plain memory and events passed between processes by value. The handle says where in
+// Entry points: plain memory passed between processes by value. The handle says where in
 // the exporting process's arena the memory lies; the importing process opens that arena through
 // /proc.
 #include <cstdio>
@@ -85,9 +85,11 @@ CUresult open_memory(CUdeviceptr* out, const CUipcMemHandle& handle, unsigned fl
 
 }  // namespace
 
-NVS_SIM(cuIpcGetMemHandle, (CUipcMemHandle * out, CUdeviceptr address), out, address) {
+NVS_SIM_NEEDS(cuIpcGetMemHandle, Needs::nothing, (CUipcMemHandle * out, CUdeviceptr address), out,
+              address) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Driver& d = driver();
+  if (!d.initialised) return CUDA_ERROR_INVALID_VALUE;  // measured on an H200; others say so
   const std::lock_guard guard{d.lock};
   NVS_SIM_CONTEXT(context)
   Mapping* mapping = d.space.find(address);

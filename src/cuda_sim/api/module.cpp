@@ -17,8 +17,8 @@ namespace nvs::sim {
 
 CUresult read_image(const void* image, Code& out, std::string& message) {
   const auto* bytes = static_cast<const char*>(image);
-  constexpr unsigned char kElf[] = {0x7f, 'E', 'L', 'F'};
-  if (std::memcmp(bytes, kElf, sizeof kElf) == 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  constexpr std::string_view kElf = "\177ELF";
+  if (std::strncmp(bytes, kElf.data(), kElf.size()) == 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
   // PTX is text; whatever begins otherwise is no image at all.
   const std::string_view text{bytes};
   const std::size_t first = text.find_first_not_of(" \t\r\n");

@@ -75,7 +75,7 @@ CUresult identity(const Known& known, CUpointer_attribute attribute, CUdeviceptr
       const unsigned gpu = device          ? known.mapping->physical->gpu()
                            : known.context ? known.context->gpu
                                            : 0;
-      return answer<int>(out, static_cast<int>(gpu));
+      return answer<int>(out, driver().device_of(gpu));
     }
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
       return answer<CUdeviceptr>(out, known.range.begin);
@@ -184,6 +184,9 @@ NVS_SIM(cuPointerGetAttributes,
       case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         answer<int>(out[i], CU_DEVICE_INVALID);
         break;
+      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        break;  // measured on an H200: these stay as the caller left them
       default:
         answer<unsigned>(out[i], 0);
         break;

@@ -4,6 +4,7 @@
 
 #include "cuda_sim/api/call.h"
 #include "cuda_sim/api/graph_rules.h"
+#include "cuda_sim/work/event_record.h"
 #include "cuda_sim/work/submit.h"
 
 using namespace nvs::sim;
@@ -143,7 +144,7 @@ NVS_SIM_STREAM(cuStreamWaitEvent, _ptsz,
     return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
   }
   if (external) return CUDA_ERROR_ILLEGAL_STATE;
-  enqueue(*stream, std::make_shared<Marker>("a wait for an event"), {event->record});
+  enqueue(*stream, std::make_shared<Marker>("a wait for an event"), {record_of(d, *event)});
   return CUDA_SUCCESS;
 }
 

@@ -99,7 +99,7 @@ int cusimOverrun(int gpu, unsigned long long* overrun_ns, unsigned long long* bu
   const GpuShare* share = share_of(gpu);
   if (share == nullptr || overrun_ns == nullptr || busy_ns == nullptr) return -1;
   *overrun_ns = share->overrun_ns.load();
-  *busy_ns = share->compute.busy_ns() + share->copied_ns.load();
+  *busy_ns = share->compute.busy_ns() + share->copied_ns.load() + share->called_ns.load();
   return 0;
 }
 

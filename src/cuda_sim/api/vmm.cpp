@@ -6,9 +6,10 @@ using namespace nvs::sim;
 
 namespace {
 
-bool is_device_location(const CUmemLocation& location) {
-  return location.type == CU_MEM_LOCATION_TYPE_DEVICE && location.id >= 0 &&
-         static_cast<unsigned>(location.id) < driver().machine->gpus();
+// The GPU that a location means, if it means one.
+std::optional<unsigned> gpu_at(const CUmemLocation& location) {
+  if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) return std::nullopt;
+  return driver().gpu_of(location.id);
 }
 
 CUresult check_prop(const CUmemAllocationProp* prop) {
@@ -21,7 +22,7 @@ CUresult check_prop(const CUmemAllocationProp* prop) {
   }
   if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
   if (prop->requestedHandleTypes == CU_MEM_HANDLE_TYPE_WIN32) return CUDA_ERROR_INVALID_VALUE;
-  return is_device_location(prop->location) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  return gpu_at(prop->location) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 // The mappings in [begin, begin + size), which lies in one reservation; none at all if one of them
@@ -51,7 +52,7 @@ std::shared_ptr<Physical> memory_of(Driver& d, CUmemGenericAllocationHandle hand
 }
 
 CUresult check_access(const CUmemAccessDesc& wanted) {
-  if (!is_device_location(wanted.location)) return CUDA_ERROR_INVALID_VALUE;
+  if (!gpu_at(wanted.location)) return CUDA_ERROR_INVALID_VALUE;
   switch (wanted.flags) {
     case CU_MEM_ACCESS_FLAGS_PROT_NONE:
     case CU_MEM_ACCESS_FLAGS_PROT_READ:
@@ -117,7 +118,7 @@ NVS_SIM(cuMemCreate,
   if (const CUresult result = check_prop(prop); result != CUDA_SUCCESS) return result;
   Driver& d = driver();
   if (size == 0 || size % d.granularity() != 0) return CUDA_ERROR_INVALID_VALUE;
-  const auto gpu = static_cast<unsigned>(prop->location.id);
+  const unsigned gpu = *gpu_at(prop->location);
   const bool exportable =
       (prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0;
   {
@@ -219,7 +220,7 @@ NVS_SIM(cuMemSetAccess,
     }
     for (Mapping* mapping : *mappings) {
       for (std::size_t i = 0; i < count; ++i) {
-        mapping->access[static_cast<unsigned>(descriptors[i].location.id)] =
+        mapping->access[*gpu_at(descriptors[i].location)] =
             static_cast<Access>(descriptors[i].flags);
       }
     }
@@ -237,9 +238,9 @@ NVS_SIM(cuMemGetAccess,
   Driver& d = driver();
   const std::lock_guard guard{d.lock};
   if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
-  if (!is_device_location(*location)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!gpu_at(*location)) return CUDA_ERROR_INVALID_DEVICE;
   const Mapping* mapping = d.space.find(address);
   if (mapping == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *flags = static_cast<unsigned long long>(mapping->access[static_cast<unsigned>(location->id)]);
+  *flags = static_cast<unsigned long long>(mapping->access[*gpu_at(*location)]);
   return CUDA_SUCCESS;
 }

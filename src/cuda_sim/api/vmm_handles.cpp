@@ -28,7 +28,7 @@ NVS_SIM(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * out, void* 
   } else {
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, static_cast<int>(mapping->physical->gpu())};
+    prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, d.device_of(mapping->physical->gpu())};
     if (mapping->physical->exportable()) {
       prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     }
@@ -66,10 +66,10 @@ NVS_SIM(cuMemImportFromShareableHandle,
   const std::lock_guard guard{d.lock};
   const auto fd = static_cast<int>(reinterpret_cast<std::intptr_t>(os_handle));
   auto physical = Physical::import(*d.machine, fd);
-  if (!physical) return CUDA_ERROR_INVALID_DEVICE;
+  if (!physical) return CUDA_ERROR_UNKNOWN;  // measured on an H200, for whatever is no handle
   CUmemAllocationProp prop{};  // measured on an H200: what is imported has no handle types
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, static_cast<int>(physical->gpu())};
+  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, d.device_of(physical->gpu())};
   *out = next_handle();
   d.vmm_handles[*out] = {.physical = std::move(physical), .prop = prop};
   return CUDA_SUCCESS;

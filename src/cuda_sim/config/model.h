@@ -22,7 +22,8 @@ struct Model {
   std::string_view preset;
   const char* device_name;
   std::uint64_t memory_bytes;   // what cuDeviceTotalMem shows
-  std::uint64_t context_bytes;  // what a context takes before its first allocation
+  std::uint64_t context_bytes;  // what a process's first context takes before any allocation
+  std::uint64_t further_context_bytes;  // what each further one takes
   int capability_major;
   int capability_minor;
   int multiprocessors;

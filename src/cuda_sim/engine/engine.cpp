@@ -85,6 +85,7 @@ void Engine::enqueue(const OpPtr& op) {
 }
 
 void Engine::finish(Op& op, Nanos end) {
+  op.let_go();
   op.done_ = true;
   op.end_ = end;
   --not_done_;
@@ -95,10 +96,14 @@ void Engine::finish(Op& op, Nanos end) {
 
 void Engine::complete(const OpPtr& op, Nanos end) {
   finish(*op, end);
-  std::vector<OpPtr> dependents = std::move(op->dependents_);
-  op->dependents_.clear();
+  release_dependents(*op);
+}
+
+void Engine::release_dependents(Op& op) {
+  std::vector<OpPtr> dependents = std::move(op.dependents_);
+  op.dependents_.clear();
   for (OpPtr& dependent : dependents) {
-    dependent->ready_ = std::max(dependent->ready_, end);
+    dependent->ready_ = std::max(dependent->ready_, op.end_);
     if (--dependent->blockers_ == 0) dispatch(std::move(dependent));
   }
 }

@@ -57,6 +57,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void finish(Op& op, Nanos end);
   void enqueue(const OpPtr& op);
   bool try_inline(const OpPtr& op);
+  bool run_at_once(const OpPtr& op);
+  void release_dependents(Op& op);
   void work(Lane lane);
   void execute(const OpPtr& op);
   bool resolve(Op& op);

@@ -41,6 +41,8 @@ class Op {
   /// Makes the effect on [offset, offset + bytes) of the op's bytes. Without the driver's lock,
   /// unless is_light().
   virtual void perform(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) {}
+  /// Lets go of the memory it looked up: the op itself may be remembered for long after its end.
+  virtual void let_go() {}
   /// Modelled time, for the compute lane.
   virtual Nanos duration() const { return 0; }
   /// What a copy moves, as the program counts it.
@@ -69,6 +71,7 @@ class Op {
   bool done_ = false;
   unsigned blockers_ = 0;
   Nanos ready_ = 0;
+  Nanos spent_ = 0;  // of its duration, in a slice that ended too soon
   Nanos end_ = 0;
   Engine* engine_ = nullptr;
   std::vector<std::shared_ptr<Op>> dependents_;

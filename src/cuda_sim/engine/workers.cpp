@@ -30,6 +30,10 @@ void Engine::work(Lane lane) {
     }
     const OpPtr op = std::move(worker.queue.front());
     worker.queue.pop_front();
+    if (lane == Lane::compute && run_at_once(op)) {
+      release_dependents(*op);
+      continue;
+    }
     worker.busy = true;
     guard.unlock();
     execute(op);
@@ -69,7 +73,7 @@ Nanos Engine::run_compute(Op& op) {
   ComputeToken& token = machine_.gpu(gpu_).compute;
   const SliceTimes times = slice_times();
   const unsigned releases = hang_releases_.load();
-  Nanos remaining = std::max<Nanos>(op.duration(), 1);
+  Nanos remaining = std::max<Nanos>(op.duration() - op.spent_, 1);
   Nanos ready = std::max(op.ready_, compute_free_at_);
   bool performed = false;
   while (!stopped_.load()) {
@@ -104,23 +108,35 @@ Nanos Engine::run_compute(Op& op) {
   return now_ns();
 }
 
-// The submitting thread does the work itself when nothing is queued in front of it and it is short:
-// a program that launches thousands of tiny kernels would otherwise measure the host's thread
-// switches.
+// The submitting thread does the work itself when nothing is queued in front of it: a program that
+// launches thousands of tiny kernels would otherwise measure the host's thread switches.
 bool Engine::try_inline(const OpPtr& op) {
-  Worker& worker = workers_[static_cast<unsigned>(Lane::compute)];
-  if (!op->is_light() || op->hangs() || worker.busy || !worker.queue.empty()) return false;
+  const Worker& worker = workers_[static_cast<unsigned>(Lane::compute)];
+  return !worker.busy && worker.queue.empty() && run_at_once(op);
+}
+
+// Runs a short kernel under the lock, if the GPU is to be had now. The worker does so too, or it
+// would never catch up with a program that goes on launching.
+bool Engine::run_at_once(const OpPtr& op) {
+  if (!op->is_light() || op->hangs() || stopped_.load()) return false;
   const Nanos now = now_ns();
   const Nanos ready = std::max(op->ready_, compute_free_at_);
-  if (ready > now + kComputeLookAhead) return false;
   const Nanos duration = std::max<Nanos>(op->duration(), 1);
-  if (duration > kComputeLookAhead) return false;
-  const ComputeAnswer answer = machine_.gpu(gpu_).compute.request(
-      {.context = context_key_, .now = now, .ready = ready, .want = duration, .more = false},
-      slice_times());
-  if (!answer.granted || answer.end - answer.start < duration) return false;
-  account(duration, now);
+  if (ready > now + kComputeLookAhead || duration > kComputeLookAhead) return false;
+  const ComputeAnswer answer =
+      machine_.gpu(gpu_).compute.request({.context = context_key_,
+                                          .now = now,
+                                          .ready = ready,
+                                          .want = duration,
+                                          .more = compute_pending_.load() > 1},
+                                         slice_times());
+  if (!answer.granted) return false;
+  account(answer.end - answer.start, now);
   compute_free_at_ = answer.end;
+  if (answer.end - answer.start < duration) {
+    op->spent_ = answer.end - answer.start;
+    return false;
+  }
   if (op->resolve()) {
     op->perform(0, op->bytes());
     finish(*op, answer.end);
@@ -160,10 +176,12 @@ Nanos Engine::reserve_copy(Lane lane, Nanos ready, std::uint64_t bytes) {
   std::atomic<Nanos>& own = lane == Lane::copy_in ? gpu.copy_in_free_at : gpu.copy_out_free_at;
   std::atomic<Nanos>& other = lane == Lane::copy_in ? gpu.copy_out_free_at : gpu.copy_in_free_at;
   const double nominal = static_cast<double>(bytes) * machine_.scale();
+  const Nanos now = now_ns();
   Nanos free_at = own.load();
   for (;;) {
     const Nanos start = std::max(ready, free_at);
-    const bool duplex = other.load() > start;
+    // By the clock: both directions book ahead, and one that is further ahead is not alone.
+    const bool duplex = other.load() > now;
     const double rate = duplex ? model.duplex_bytes_per_ns : model.copy_bytes_per_ns;
     const Nanos taken = machine_.dilate(nominal / rate);
     if (!own.compare_exchange_weak(free_at, start + taken)) continue;

@@ -42,6 +42,26 @@ bool is_current(int fd, const std::string& path) {
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
+// Every member holds a read lock on the first byte, which the kernel lifts when it dies. So even a
+// build that lays the segment out otherwise knows whether somebody is in it.
+struct flock member_lock(short type) {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_len = 1;
+  return lock;
+}
+
+void join_members(int fd) {
+  struct flock lock = member_lock(F_RDLCK);
+  ::fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+bool has_members(int fd) {
+  struct flock lock = member_lock(F_WRLCK);
+  return ::fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 }  // namespace
 
 tl::expected<std::unique_ptr<Machine>, std::string> Machine::attach(const Settings& settings) {
@@ -49,6 +69,7 @@ tl::expected<std::unique_ptr<Machine>, std::string> Machine::attach(const Settin
   auto opened = machine->open_segment(settings);
   if (!opened) return tl::make_unexpected(opened.error());
   auto taken = machine->take_slot();
+  if (taken) join_members(machine->file_.get());
   ::flock(machine->file_.get(), LOCK_UN);
   if (!taken) return tl::make_unexpected(taken.error());
   machine->attached_ = true;
@@ -74,6 +95,10 @@ tl::expected<void, std::string> Machine::open_segment(const Settings& settings) 
   struct stat info {};
   if (::fstat(file_.get(), &info) != 0) return failed("cannot stat " + path_);
   const bool sized = static_cast<std::size_t>(info.st_size) == sizeof(Segment);
+  if (!sized && has_members(file_.get())) {
+    return tl::make_unexpected(path_ + " is in use by another version of the simulator; end its " +
+                               "processes, or name another machine with NVSHARE_SIM_MACHINE");
+  }
   if (!sized && ::ftruncate(file_.get(), 0) != 0) return failed("cannot reset " + path_);
   if (!sized && ::ftruncate(file_.get(), sizeof(Segment)) != 0)
     return failed("cannot size " + path_);

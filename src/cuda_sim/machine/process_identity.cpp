@@ -45,16 +45,10 @@ bool read_stat(std::int32_t pid, Stat& out) {
 
 }  // namespace
 
-bool identify(std::int32_t pid, ProcessIdentity& out) {
-  Stat stat;
-  if (!read_stat(pid, stat)) return false;
-  out = {.pid = pid, .start_time = stat.start_time};
-  return true;
-}
-
 ProcessIdentity own_identity() {
   ProcessIdentity identity{.pid = ::getpid(), .start_time = 0};
-  identify(identity.pid, identity);
+  Stat stat;
+  if (read_stat(identity.pid, stat)) identity.start_time = stat.start_time;
   return identity;
 }
 

@@ -16,9 +16,6 @@ enum class Liveness { alive, stopped, dead };
 
 ProcessIdentity own_identity();
 
-/// Who has that pid now. False if nobody does.
-bool identify(std::int32_t pid, ProcessIdentity& out);
-
 /// Dead includes a zombie: its memory and its threads are gone.
 Liveness liveness(const ProcessIdentity& identity);
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_sim/machine/process_identity.h"
 
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include <gtest/gtest.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "cuda_sim/machine/test_child.h"
 
@@ -76,24 +78,25 @@ TEST(ProcessIdentity, NameWithSpacesAndParentheses) {
 
 TEST(ProcessIdentity, AliveWhileOneThreadIs) {
   Shared<ProcessIdentity> identity;
-  Shared<int> step;
   const pid_t child = ::fork();
   if (child == 0) {
     *identity = own_identity();
-    std::thread([&] {
-      // The first thread becomes a zombie in the meantime.
-      while (*step != 1) ::usleep(1000);
-      ::_exit(0);
+    std::thread([] {
+      for (;;) ::pause();
     }).detach();
-    ::pthread_exit(nullptr);
+    // Ends the first thread alone, which then is a zombie with company.
+    ::syscall(SYS_exit, 0);
   }
-  const auto zombie_with_company = [&] {
-    // Until its state is Z: from then on it shows.
-    ::usleep(50'000);
-    return liveness(*identity);
+  const std::string path = "/proc/" + std::to_string(child) + "/stat";
+  const auto state = [&] {
+    std::string text;
+    std::getline(std::ifstream(path), text);
+    const std::size_t end = text.rfind(')');
+    return end == std::string::npos ? '?' : text.at(end + 2);
   };
-  EXPECT_EQ(zombie_with_company(), Liveness::alive);
-  *step = 1;
+  while (state() != 'Z') ::usleep(1000);
+  EXPECT_EQ(liveness(*identity), Liveness::alive);
+  ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_EQ(liveness(*identity), Liveness::dead);
 }

@@ -55,6 +55,7 @@ struct GpuShare {
   alignas(64) std::atomic<Nanos> copy_out_free_at{0};
   alignas(64) std::atomic<std::uint64_t> overrun_ns{0};
   std::atomic<std::uint64_t> copied_ns{0};
+  std::atomic<std::uint64_t> called_ns{0};  // modelled time of calls
   std::atomic<std::uint32_t> next_sample{0};
   std::array<UtilisationSample, kUtilisationSamples> samples;
 };

@@ -3,7 +3,9 @@
 // a machine of its own for each test.
 #pragma once
 
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -20,6 +22,17 @@ struct Nvml {
 
   explicit Nvml(const char* path);
 };
+
+/// Whether `holds()` comes true within ten seconds. For what depends on how soon other processes
+/// get a processor.
+template <class Holds>
+bool eventually(Holds holds) {
+  for (int i = 0; i < 50; ++i) {
+    if (holds()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds{200});
+  }
+  return false;
+}
 
 class NvmlTest : public ::testing::Test {
  protected:

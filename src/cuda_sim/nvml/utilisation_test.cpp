@@ -13,7 +13,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr unsigned kTolerance = 15;  // of 100: the machine that runs this test is busy with others
+bool is_near(unsigned percent, unsigned expected) {
+  constexpr unsigned kTolerance = 15;
+  return percent + kTolerance >= expected && percent <= expected + kTolerance;
+}
 
 class UtilisationTest : public NvmlTest {
  protected:
@@ -37,10 +40,10 @@ TEST_F(UtilisationTest, FollowsTheWork) {
   EXPECT_EQ(rates.gpu, 0U);
   EXPECT_EQ(rates.memory, 0U);
   const TestProcess tenant{{.busy_percent = 50}};
-  std::this_thread::sleep_for(milliseconds{1200});
-  EXPECT_EQ(nvml.nvmlDeviceGetUtilizationRates(device(), &rates), NVML_SUCCESS);
-  EXPECT_NEAR(rates.gpu, 50, kTolerance);
-  EXPECT_EQ(rates.memory, rates.gpu);
+  EXPECT_TRUE(eventually([&] {
+    EXPECT_EQ(nvml.nvmlDeviceGetUtilizationRates(device(), &rates), NVML_SUCCESS);
+    return is_near(rates.gpu, 50) && rates.memory == rates.gpu;
+  })) << rates.gpu;
 }
 
 TEST_F(UtilisationTest, IsKnownByProcess) {
@@ -49,15 +52,16 @@ TEST_F(UtilisationTest, IsKnownByProcess) {
   const TestProcess calm{{.busy_percent = 20}};
   const TestProcess idle{{}};
   Samples samples;
-  std::this_thread::sleep_for(milliseconds{400});
-  ASSERT_EQ(ask(0, samples), NVML_SUCCESS);
-  EXPECT_EQ(samples.size(), 2U) << "those that do nothing are not listed";
-  std::this_thread::sleep_for(milliseconds{500});
-  ASSERT_EQ(ask(samples[busy.pid()].timeStamp, samples), NVML_SUCCESS);
-  EXPECT_NEAR(samples[busy.pid()].smUtil, 60, kTolerance);
-  EXPECT_NEAR(samples[calm.pid()].smUtil, 20, kTolerance);
+  ASSERT_TRUE(eventually([&] { return ask(0, samples) == NVML_SUCCESS && samples.size() == 2; }));
+  unsigned long long seen = samples[busy.pid()].timeStamp;
+  EXPECT_TRUE(eventually([&] {
+    if (ask(seen, samples) != NVML_SUCCESS) return false;
+    seen = samples.begin()->second.timeStamp;
+    return is_near(samples[busy.pid()].smUtil, 60) && is_near(samples[calm.pid()].smUtil, 20);
+  })) << samples[busy.pid()].smUtil
+      << " " << samples[calm.pid()].smUtil;
+  EXPECT_FALSE(samples.contains(idle.pid())) << "those that do nothing are not listed";
   EXPECT_EQ(samples[busy.pid()].encUtil, 0U);
-  EXPECT_EQ(ask(samples[busy.pid()].timeStamp, samples), NVML_ERROR_NOT_FOUND) << "nothing new";
 }
 
 TEST_F(UtilisationTest, NobodyWorksOnAnIdleGpu) {
@@ -92,10 +96,10 @@ TEST_F(UtilisationTest, TheNewerCallAgrees) {
   EXPECT_EQ(nvml.nvmlDeviceGetProcessesUtilizationInfo(device(), &info),
             NVML_ERROR_INSUFFICIENT_SIZE);
   const TestProcess tenant{{.busy_percent = 50}};
-  std::this_thread::sleep_for(milliseconds{300});
   std::array<nvmlProcessUtilizationInfo_v1_t, 72> all{};
   info.procUtilArray = all.data();
-  ASSERT_EQ(nvml.nvmlDeviceGetProcessesUtilizationInfo(device(), &info), NVML_SUCCESS);
+  ASSERT_TRUE(eventually(
+      [&] { return nvml.nvmlDeviceGetProcessesUtilizationInfo(device(), &info) == NVML_SUCCESS; }));
   EXPECT_EQ(info.processSamplesCount, 1U);
   EXPECT_EQ(all[0].pid, tenant.pid());
   EXPECT_GT(all[0].smUtil, 0U);
@@ -104,7 +108,6 @@ TEST_F(UtilisationTest, TheNewerCallAgrees) {
 TEST_F(UtilisationTest, SamplesOfTheGpuComeInOrder) {
   start();
   const TestProcess tenant{{.busy_percent = 50}};
-  std::this_thread::sleep_for(milliseconds{500});
   nvmlValueType_t type = NVML_VALUE_TYPE_DOUBLE;
   unsigned count = 0;
   EXPECT_EQ(
@@ -113,10 +116,13 @@ TEST_F(UtilisationTest, SamplesOfTheGpuComeInOrder) {
   EXPECT_EQ(type, NVML_VALUE_TYPE_UNSIGNED_INT);
   std::array<nvmlSample_t, 64> samples{};
   ASSERT_LE(count, samples.size());
-  ASSERT_EQ(nvml.nvmlDeviceGetSamples(device(), NVML_GPU_UTILIZATION_SAMPLES, 0, &type, &count,
-                                      samples.data()),
-            NVML_SUCCESS);
-  ASSERT_GE(count, 3U);
+  const unsigned room = count;
+  ASSERT_TRUE(eventually([&] {
+    count = room;
+    return nvml.nvmlDeviceGetSamples(device(), NVML_GPU_UTILIZATION_SAMPLES, 0, &type, &count,
+                                     samples.data()) == NVML_SUCCESS &&
+           count >= 3;
+  }));
   for (unsigned i = 1; i < count; ++i) {
     EXPECT_GT(samples[i].timeStamp, samples[i - 1].timeStamp);
   }

@@ -10,6 +10,7 @@
 
 #include "cuda_api/cuda.h"
 #include "cuda_sim/engine/engine.h"
+#include "cuda_sim/objects/shared_event.h"
 
 namespace nvs::sim {
 
@@ -41,6 +42,8 @@ struct Event {
   std::shared_ptr<Capture> capture;      // set when the last record was captured
   bool capture_over = false;             // that capture has ended
   std::vector<struct GraphNode*> nodes;  // what that record stands for
+  std::shared_ptr<SharedEvent> shared;   // set for an interprocess event
+  std::uint64_t shared_record = 0;       // the number of the record above, among all processes
 };
 
 /// Who carries out waits for a value in memory. Each wait that is pending has one of its own: on a
@@ -60,6 +63,7 @@ struct Context {
   unsigned attachments = 1;  // cuCtxCreate and each cuCtxAttach
   CUresult sticky = CUDA_SUCCESS;
   std::uint64_t key = 0;
+  std::uint64_t charged_bytes = 0;  // what it takes of its GPU beside allocations
   std::shared_ptr<Engine> engine;
   std::shared_ptr<Stream> legacy;
   std::map<unsigned long, std::shared_ptr<Stream>> per_thread;  // by thread

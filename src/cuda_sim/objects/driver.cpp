@@ -49,10 +49,17 @@ Arena* Driver::arena(unsigned gpu) {
   return arenas[gpu]->ok() ? arenas[gpu].get() : nullptr;
 }
 
+// A call that took longer than its model is overrun, like work that ends late. Calls are counted
+// for the first GPU, whichever they are about: what matters is their sum.
 void Driver::spend(double model_ns) const {
+  constexpr Nanos kOrdinary = 10'000;
   const Nanos cost = machine->dilate(model_ns);
-  const Nanos begin = call_began();
-  wait_until(begin + cost);
+  const Nanos due = call_began() + cost;
+  const Nanos late = now_ns() - due - kOrdinary;
+  GpuShare& books = machine->gpu(0);
+  books.called_ns.fetch_add(static_cast<std::uint64_t>(cost), std::memory_order_relaxed);
+  if (late > 0) books.overrun_ns.fetch_add(static_cast<std::uint64_t>(late));
+  wait_until(due);
 }
 
 void Driver::spend(const Cost& cost, std::uint64_t bytes) const {
@@ -89,9 +96,13 @@ CUresult Driver::revive_context(Context& context, unsigned flags) {
 // All that a context has at the beginning of its life.
 CUresult Driver::equip(Context& context, unsigned flags) {
   if (lost[context.gpu] != CUDA_SUCCESS) return lost[context.gpu];
-  const std::uint64_t bytes = machine->model().context_bytes / machine->scale();
-  if (!machine->charge(context.gpu, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-  machine->own_slot().gpu[context.gpu].contexts.fetch_add(1);
+  ProcessGpu& books = machine->own_slot().gpu[context.gpu];
+  const Model& model = machine->model();
+  const bool first = books.contexts.load() == 0;
+  context.charged_bytes =
+      (first ? model.context_bytes : model.further_context_bytes) / machine->scale();
+  if (!machine->charge(context.gpu, context.charged_bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  books.contexts.fetch_add(1);
   context.flags = flags;
   context.id = next_id++;
   context.key = machine->next_context_key();
@@ -164,7 +175,7 @@ void Driver::destroy_context(Context& context) {
   context.peers = {};
   context.cache_config = CU_FUNC_CACHE_PREFER_NONE;
   machine->own_slot().gpu[context.gpu].contexts.fetch_sub(1);
-  machine->refund(context.gpu, machine->model().context_bytes / machine->scale());
+  machine->refund(context.gpu, context.charged_bytes);
 }
 
 void Driver::end_capture(const std::shared_ptr<Capture>& capture) {

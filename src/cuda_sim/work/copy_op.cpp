@@ -151,6 +151,11 @@ void CopyOp::perform(std::uint64_t offset, std::uint64_t bytes) {
   }
 }
 
+void CopyOp::let_go() {
+  src_ = {};
+  dst_ = {};
+}
+
 Nanos CopyOp::duration() const {
   const Machine& machine = *driver_.machine;
   const double traffic = 2.0 * static_cast<double>(plan_.bytes()) * machine.scale();

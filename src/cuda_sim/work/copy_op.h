@@ -51,6 +51,7 @@ class CopyOp final : public Op {
 
   bool resolve() override;
   void perform(std::uint64_t offset, std::uint64_t bytes) override;
+  void let_go() override;
   Nanos duration() const override;
   std::uint64_t bytes() const override { return plan_.bytes(); }
   double rate_limit() const override;

@@ -47,7 +47,6 @@ void KernelOp::perform(std::uint64_t, std::uint64_t) {
     driver_.machine->record_violation(std::string(name()) + " read " + std::to_string(fresh) +
                                       " values of fresh memory, which nobody ever wrote");
   }
-  views_.clear();
 }
 
 bool KernelOp::is_light() const {

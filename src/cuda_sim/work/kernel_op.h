@@ -13,6 +13,7 @@ class KernelOp final : public Op {
 
   bool resolve() override;
   void perform(std::uint64_t offset, std::uint64_t bytes) override;
+  void let_go() override { views_.clear(); }
   Nanos duration() const override { return duration_; }
   bool is_light() const override;
   std::vector<Range> touches() const override;

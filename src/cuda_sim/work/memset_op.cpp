@@ -36,7 +36,6 @@ void MemsetOp::perform(std::uint64_t, std::uint64_t) {
       }
     });
   }
-  view_ = {};
 }
 
 Nanos MemsetOp::duration() const {

@@ -14,6 +14,7 @@ class MemsetOp final : public Op {
 
   bool resolve() override;
   void perform(std::uint64_t offset, std::uint64_t bytes) override;
+  void let_go() override { view_ = {}; }
   Nanos duration() const override;
   bool is_light() const override { return extent() <= 64 << 10; }
   std::vector<Range> touches() const override { return {{work_.dst, extent()}}; }

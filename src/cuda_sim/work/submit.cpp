@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cuda_sim/work/copy_op.h"
+#include "cuda_sim/work/event_record.h"
 #include "cuda_sim/work/host_op.h"
 #include "cuda_sim/work/kernel_op.h"
 #include "cuda_sim/work/memset_op.h"
@@ -43,16 +44,11 @@ bool is_empty(const Work& work) {
 // Hands an op to the workers that may carry it out.
 void start(Driver& driver, Context& context, const Work& work, const OpPtr& op,
            std::span<const OpPtr> after) {
-  if (!std::holds_alternative<ValueWork>(work)) {
+  if (std::holds_alternative<ValueWork>(work)) {
+    submit_to_waiter(driver, context, op, after);
+  } else {
     context.engine->submit(op, after);
-    return;
   }
-  auto& waiters = context.value_waiters;
-  auto free = std::find_if(waiters.begin(), waiters.end(),
-                           [](const ValueWaiter& waiter) { return waiter.last->done(); });
-  if (free == waiters.end()) free = waiters.insert(free, {driver.make_engine(context), nullptr});
-  free->last = op;
-  free->engine->submit(op, after);
 }
 
 // The ops of one launch of a graph: by node, so that edges become "after".
@@ -85,7 +81,7 @@ class GraphLaunch {
     }
     std::vector<OpPtr> waits = after;
     if (const auto* wait = std::get_if<EventWaitWork>(&node.work)) {
-      waits.push_back(wait->event->record);
+      waits.push_back(record_of(driver_, *wait->event));
     }
     if (!node.enabled) {
       const auto skipped = std::make_shared<Marker>("a disabled node");
@@ -96,6 +92,7 @@ class GraphLaunch {
     start(driver_, context_, node.work, op, waits);
     if (const auto* record = std::get_if<EventRecordWork>(&node.work)) {
       record->event->record = op;
+      announce_record(*record->event);
       record->event->capture = nullptr;
       record->event->capture_over = false;
     }
@@ -125,6 +122,16 @@ std::vector<const GraphNode*> in_order(const Graph& graph) {
     }
   } while (order.size() > before && order.size() < graph.nodes.size());
   return order;
+}
+
+void submit_to_waiter(Driver& driver, Context& context, const OpPtr& op,
+                      std::span<const OpPtr> after) {
+  auto& waiters = context.value_waiters;
+  auto free = std::find_if(waiters.begin(), waiters.end(),
+                           [](const ValueWaiter& waiter) { return waiter.last->done(); });
+  if (free == waiters.end()) free = waiters.insert(free, {driver.make_engine(context), nullptr});
+  free->last = op;
+  free->engine->submit(op, after);
 }
 
 OpPtr make_op(Driver& driver, Context& context, const Work& work) {

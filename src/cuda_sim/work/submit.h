@@ -10,6 +10,10 @@ namespace nvs::sim {
 /// The op that carries out a piece of work in a context.
 OpPtr make_op(Driver& driver, Context& context, const Work& work);
 
+/// Hands an op that may wait for long to a worker of its own.
+void submit_to_waiter(Driver& driver, Context& context, const OpPtr& op,
+                      std::span<const OpPtr> after);
+
 /// What an op on this stream has to wait for.
 std::vector<OpPtr> predecessors(const Stream& stream);
 
