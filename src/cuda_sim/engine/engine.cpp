@@ -116,13 +116,19 @@ void Engine::wait(std::unique_lock<std::mutex>& guard, const OpPtr& op) {
   if (!owner.stopped_.load()) owner.wait_until_known(guard, op->end_);
 }
 
-// Without the lock: the end is known, and only the clock has to get there.
+// Without the lock: the end is known, and only the clock has to get there. Learning of it late is
+// lost time if the GPU has nothing else to do for this context meanwhile.
 void Engine::wait_until_known(std::unique_lock<std::mutex>& guard, Nanos end) {
-  const Nanos known = end + machine_.dilate(machine_.model().notify_ns);
+  const Nanos notice = machine_.dilate(machine_.model().notify_ns);
+  const Nanos known = end + notice;
   guard.unlock();
   wait_until(known);
-  count_lateness(known);
+  const Nanos late = now_ns() - known - kOrdinaryWake;
   guard.lock();
+  GpuShare& books = machine_.gpu(gpu_);
+  books.called_ns.fetch_add(static_cast<std::uint64_t>(notice), std::memory_order_relaxed);
+  const bool starved = not_done_ == 0 && last_end_ <= end;
+  if (late > 0 && starved) books.overrun_ns.fetch_add(static_cast<std::uint64_t>(late));
 }
 
 void Engine::wait_all(std::unique_lock<std::mutex>& guard) {
@@ -159,11 +165,6 @@ const char* Engine::user_of(std::uint64_t begin, std::uint64_t size) {
     }
   }
   return nullptr;
-}
-
-void Engine::count_lateness(Nanos due) {
-  const Nanos late = now_ns() - due - kOrdinaryWake;
-  if (late > 0) machine_.gpu(gpu_).overrun_ns.fetch_add(static_cast<std::uint64_t>(late));
 }
 
 void Engine::account(Nanos busy, Nanos now) {

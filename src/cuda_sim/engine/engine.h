@@ -68,7 +68,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Nanos reserve_copy(Lane lane, Nanos ready, std::uint64_t bytes);
   void account(Nanos busy, Nanos now);
   void wait_until_known(std::unique_lock<std::mutex>& guard, Nanos end);
-  void count_lateness(Nanos due);
   SliceTimes slice_times() const;
 
   std::mutex& lock_;

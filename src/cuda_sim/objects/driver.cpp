@@ -55,11 +55,11 @@ void Driver::spend(double model_ns) const {
   constexpr Nanos kOrdinary = 10'000;
   const Nanos cost = machine->dilate(model_ns);
   const Nanos due = call_began() + cost;
+  wait_until(due);
   const Nanos late = now_ns() - due - kOrdinary;
   GpuShare& books = machine->gpu(0);
   books.called_ns.fetch_add(static_cast<std::uint64_t>(cost), std::memory_order_relaxed);
   if (late > 0) books.overrun_ns.fetch_add(static_cast<std::uint64_t>(late));
-  wait_until(due);
 }
 
 void Driver::spend(const Cost& cost, std::uint64_t bytes) const {
