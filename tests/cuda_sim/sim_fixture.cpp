@@ -2,21 +2,20 @@
 #include "tests/cuda_sim/sim_fixture.h"
 
 #include <array>
-#include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <ostream>
 #include <stdexcept>
+#include <thread>
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/cuda_sim/gpu.h"
@@ -24,7 +23,7 @@
 namespace nvs::sim_test {
 namespace {
 
-constexpr int kPatienceMs = 60'000;
+constexpr std::chrono::seconds kPatience{60};
 
 std::string segment_path(const std::string& name) {
   return "/dev/shm/nvshare-sim-" + std::to_string(::getuid()) + "-" + name;
@@ -131,18 +130,19 @@ void SimProcess::kill() {
 }
 
 int SimProcess::wait() {
-  for (int waited = 0; !ended_; ++waited) {
+  auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!ended_) {
     int status = 0;
     const pid_t got = ::waitpid(pid_, &status, WNOHANG);
     if (got == pid_) {
       ended_ = true;
       status_ = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
-    } else if (waited == kPatienceMs) {
+    } else if (std::chrono::steady_clock::now() > deadline) {
       ADD_FAILURE() << "process " << pid_ << " does not end";
+      deadline += kPatience;
       send(SIGKILL);
     } else {
-      const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
-      ::nanosleep(&pause, nullptr);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
   return status_;
