@@ -121,7 +121,7 @@ bool Engine::run_at_once(const OpPtr& op) {
   if (!op->is_light() || op->hangs() || stopped_.load()) return false;
   const Nanos now = now_ns();
   const Nanos ready = std::max(op->ready_, compute_free_at_);
-  const Nanos duration = std::max<Nanos>(op->duration(), 1);
+  const Nanos duration = std::max<Nanos>(op->duration() - op->spent_, 1);
   if (ready > now + kComputeLookAhead || duration > kComputeLookAhead) return false;
   const ComputeAnswer answer =
       machine_.gpu(gpu_).compute.request({.context = context_key_,
@@ -134,7 +134,7 @@ bool Engine::run_at_once(const OpPtr& op) {
   account(answer.end - answer.start, now);
   compute_free_at_ = answer.end;
   if (answer.end - answer.start < duration) {
-    op->spent_ = answer.end - answer.start;
+    op->spent_ += answer.end - answer.start;
     return false;
   }
   if (op->resolve()) {
