@@ -48,7 +48,6 @@ CUresult start(Driver& d) {
     std::fprintf(stderr, "cuda_sim: %s\n", settings.error().c_str());
     return CUDA_ERROR_INVALID_VALUE;
   }
-  d.settings = *settings;
   if (!arm_faults(*settings, d.faults)) return CUDA_ERROR_INVALID_VALUE;
   auto machine = Machine::attach(*settings);
   if (!machine) {

@@ -54,7 +54,6 @@ class Driver {
   bool exiting = false;
 
   std::unique_ptr<Machine> machine;
-  Settings settings;
   FaultInjection faults;
   std::array<std::unique_ptr<Arena>, kGpusMax> arenas;
   std::vector<unsigned> visible;  // the machine's GPU behind each device, in their order

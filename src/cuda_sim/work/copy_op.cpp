@@ -101,9 +101,8 @@ Lane lane_of(const CopyPlan& plan) {
   return from_device ? Lane::copy_out : Lane::host;
 }
 
-CopyOp::CopyOp(Driver& driver, unsigned gpu, CopyPlan plan,
-               std::shared_ptr<std::vector<std::byte>> staged)
-    : Op(lane_of(plan)), driver_(driver), gpu_(gpu), plan_(plan), staged_(std::move(staged)) {}
+CopyOp::CopyOp(Driver& driver, CopyPlan plan, std::shared_ptr<std::vector<std::byte>> staged)
+    : Op(lane_of(plan)), driver_(driver), plan_(plan), staged_(std::move(staged)) {}
 
 std::optional<View> CopyOp::view_of(const CopySide& side, Access need) {
   const std::uint64_t extent = plan_.extent(side);

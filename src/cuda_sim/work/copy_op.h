@@ -46,8 +46,7 @@ CUresult plan_copy(Driver& driver, const CUDA_MEMCPY3D& geometry, CopyPlan& plan
 
 class CopyOp final : public Op {
  public:
-  CopyOp(Driver& driver, unsigned gpu, CopyPlan plan,
-         std::shared_ptr<std::vector<std::byte>> staged);
+  CopyOp(Driver& driver, CopyPlan plan, std::shared_ptr<std::vector<std::byte>> staged);
 
   bool resolve() override;
   void perform(std::uint64_t offset, std::uint64_t bytes) override;
@@ -62,7 +61,6 @@ class CopyOp final : public Op {
   std::optional<View> view_of(const CopySide& side, Access need);
 
   Driver& driver_;
-  const unsigned gpu_;
   const CopyPlan plan_;
   const std::shared_ptr<std::vector<std::byte>> staged_;
   View src_;
