@@ -93,8 +93,6 @@ void destroy_elsewhere(Run& run) {
   CUcontext popped = nullptr;
   SETUP(cuCtxPopCurrent_v2, &popped);
   CALL("not current", cuCtxDestroy_v2, context);
-  CALL("destroyed", cuCtxSetCurrent, context);
-  CALL("destroyed", cuCtxPushCurrent_v2, context);
 }
 
 void destroyed_queries(Run& run) {

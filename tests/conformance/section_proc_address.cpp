@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dlfcn.h>
-
 #include "tests/conformance/fixture.h"
 #include "tests/conformance/sections.h"
 
 namespace nvs::conformance {
 namespace {
 
-// The exported symbol behind an address that the driver answered with.
+// The exported symbol behind an address that the driver answered with: the one that a look-up of
+// that symbol leads to as well.
 std::string symbol_at(Run& run, void* function) {
   if (function == nullptr) return "null";
-  Dl_info info{};
-  if (::dladdr(function, &info) == 0 || info.dli_sname == nullptr) return "no symbol";
-  // Several names may stand for one address; only a name that leads back to it is worth showing.
-  return run.driver().symbol(info.dli_sname) == function ? info.dli_sname : "no symbol";
+  for (const char* symbol : {
+#define NVS_CUDA_ENTRY(symbol, name, since, streams) #symbol,
+#include "spec/cuda_entry_points.def"
+#undef NVS_CUDA_ENTRY
+       }) {
+    if (run.driver().symbol(symbol) == function) return symbol;
+  }
+  return "no symbol";
 }
 
 void ask(Run& run, const char* name, int version, cuuint64_t flags) {
