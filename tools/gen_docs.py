@@ -19,6 +19,8 @@ SETTING = re.compile(
     re.MULTILINE,
 )
 ENTRY = re.compile(r"^NVS_(?:CUDA|NVML)_ENTRY\(([^)]*)\)", re.MULTILINE)
+HOOK = re.compile(r"^NVS_(CUDA|NVML)_HOOK\((\w+), (\w+), (\w+)\)", re.MULTILINE)
+MEMORY_KIND = re.compile(r'^NVS_MEMORY_KIND\((\w+), (\w+), "([^"]*)"\)', re.MULTILINE)
 DECLARED = re.compile(r"^NVS_(?:CUDA|NVML)_(?:FUNCTION|VARIANT)\(", re.MULTILINE)
 STREAMS = {
     "any": "answered whatever default stream is asked for",
@@ -88,6 +90,38 @@ def nvml_counts(spec, declared):
     return table(("NVML", "count"), rows)
 
 
+def hook_groups(hooks, entries):
+    """By API, class and action: the symbols, as sets of the variants of each name."""
+    names = {symbol: name for symbol, name, *_ in entries_of(entries)}
+    groups = collections.defaultdict(lambda: collections.defaultdict(set))
+    for api, symbol, kind, action in HOOK.findall(hooks):
+        name = names.get(symbol) or re.sub(r"_v\d+$", "", symbol)
+        groups[api, kind, action][name].add(symbol)
+    return {key: groups[key] for key in sorted(groups)}
+
+
+def hook_counts(hooks, entries):
+    groups = hook_groups(hooks, entries)
+    rows = [
+        (api, kind, action, len(names), sum(map(len, names.values())))
+        for (api, kind, action), names in groups.items()
+    ]
+    return table(("of", "class", "action", "names", "symbols"), rows)
+
+
+def hook_names(hooks, entries):
+    rows = [
+        (kind, action, ", ".join(f"`{name}`" for name in sorted(names)))
+        for (_, kind, action), names in hook_groups(hooks, entries).items()
+    ]
+    return table(("class", "action", "names"), rows)
+
+
+def memory_kinds(spec):
+    rows = [(f"`{name}`", ownership, text) for name, ownership, text in MEMORY_KIND.findall(spec)]
+    return table(("kind", "whose", "what it is, and which bytes count"), rows)
+
+
 # Each generated part: the page, the name of the part, how it is made, and from which files.
 PARTS = (
     ("docs/simulator.md", "settings", settings, ("sim_settings.def",)),
@@ -104,6 +138,9 @@ PARTS = (
         nvml_counts,
         ("nvml_entry_points.def", "nvml_functions.def"),
     ),
+    ("docs/library.md", "memory_kinds", memory_kinds, ("memory_kinds.def",)),
+    ("docs/hooks.md", "hook_counts", hook_counts, ("hooks.def", "cuda_entry_points.def")),
+    ("docs/hooks.md", "hook_names", hook_names, ("hooks.def", "cuda_entry_points.def")),
 )
 
 

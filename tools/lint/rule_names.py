@@ -24,6 +24,7 @@ CUSTOMS = (
     re.compile(r"cmake/[A-Z]\w+\.cmake"),
     re.compile(r"docs/adr/\d{4}-[a-z0-9-]+\.md"),
     re.compile(r"deploy/.*"),
+    re.compile(r"src/[a-z0-9_/]+\.S"),  # the compilers' name for assembly with a preprocessor
 )
 
 

@@ -35,6 +35,17 @@ class GenDocsTest(unittest.TestCase):
         text = gen_docs.cuda_versions(ENTRIES)
         self.assertIn("| the first version | 1 |\n| CUDA 2.0 | 1 |\n| CUDA 3.2 | 1 |", text)
 
+    def test_hooks(self):
+        hooks = "NVS_CUDA_HOOK(cuMemAlloc, alloc, own)\nNVS_CUDA_HOOK(cuMemAlloc_v2, alloc, own)\n"
+        hooks += "NVS_CUDA_HOOK(cuInit, alloc, own)\n// NVS_CUDA_HOOK(commented, out, own)\n"
+        hooks += "NVS_NVML_HOOK(nvmlA, query, jump)\nNVS_NVML_HOOK(nvmlA_v2, query, jump)\n"
+        lines = gen_docs.hook_counts(hooks, ENTRIES).splitlines()
+        self.assertEqual(lines[2], "| CUDA | alloc | own | 2 | 3 |")
+        self.assertEqual(lines[3], "| NVML | query | jump | 1 | 2 |")
+        lines = gen_docs.hook_names(hooks, ENTRIES).splitlines()
+        self.assertEqual(lines[2], "| alloc | own | `cuInit`, `cuMemAlloc` |")
+        self.assertEqual(lines[3], "| query | jump | `nvmlA` |")
+
     def test_part_is_replaced_once_and_for_all(self):
         page = "a\n<!-- generated: x -->\nold\n<!-- end -->\nb\n"
         once = gen_docs.replace_part(page, "x", "new\n")
