@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/gate/call_target.h"
+
+#include "interposer/exports/real.h"
+
+namespace nvs::interposer::gate {
+namespace {
+
+bool is_captured(const Call& call) {
+  const auto ask = real<Row::cuStreamIsCapturing>();
+  if (!call.on_stream || ask == nullptr) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // The default stream beside a capture is an error, which the call itself will meet as well.
+  return ask(call.stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+int current_gpu() {
+  const auto ask = real<Row::cuCtxGetDevice>();
+  CUdevice device = -1;
+  if (ask == nullptr || ask(&device) != CUDA_SUCCESS) return -1;
+  return device < kGpusMax ? device : -1;
+}
+
+// A stream of a context that is not current: the work goes where the stream is.
+CUcontext other_context(const Call& call) {
+  const auto ask = real<Row::cuStreamGetCtx>();
+  const auto ask_current = real<Row::cuCtxGetCurrent>();
+  CUcontext of_stream = nullptr;
+  CUcontext current = nullptr;
+  if (!call.on_stream || ask == nullptr || ask_current == nullptr) return nullptr;
+  if (ask(call.stream, &of_stream) != CUDA_SUCCESS) return nullptr;
+  if (ask_current(&current) != CUDA_SUCCESS || of_stream == current) return nullptr;
+  return of_stream;
+}
+
+int gpu_of(CUcontext context) {
+  const auto push = real<Row::cuCtxPushCurrent_v2>();
+  const auto pop = real<Row::cuCtxPopCurrent_v2>();
+  if (push == nullptr || pop == nullptr || push(context) != CUDA_SUCCESS) return current_gpu();
+  const int gpu = current_gpu();
+  CUcontext popped = nullptr;
+  pop(&popped);
+  return gpu;
+}
+
+}  // namespace
+
+Target target_of(const Call& call) {
+  if (is_captured(call)) return {true, -1};
+  const CUcontext other = other_context(call);
+  return {false, other != nullptr ? gpu_of(other) : current_gpu()};
+}
+
+}  // namespace nvs::interposer::gate

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// For whom a closed gate is closed: the GPU that a call is for, and whether it submits anything at
+// all. The driver is asked, because contexts and captures are its business; only calls that may
+// have to wait pay for it.
+#pragma once
+
+#include "interposer/gate/gate.h"
+
+namespace nvs::interposer::gate {
+
+struct Target {
+  bool captured;  // the call only adds to a graph that is being captured
+  int gpu;        // -1: none, the driver will refuse the call
+};
+
+Target target_of(const Call& call);
+
+}  // namespace nvs::interposer::gate

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where threads wait while their process may not submit work to a GPU. Passing an open gate must
+// cost next to nothing: a thread marks itself inside with a plain store to a cache line of its own
+// and reads one word. Closing it is the slow side: ADR 7 says why that is enough.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "cuda_api/cuda_types.h"
+
+namespace nvs::interposer::gate {
+
+// Devices by their ordinal in this process. One bit each in the gate's word, which is a futex.
+inline constexpr int kGpusMax = 31;
+// More threads than that share one counter, which is slower and no less correct.
+inline constexpr std::uint32_t kSlotsMax = 4096;
+
+// A thread's mark. It belongs to the process and not to the thread, so that whoever closes the gate
+// can read it however the thread ends.
+struct alignas(64) Slot {
+  // The stack pointer of the outermost hook that is inside; 0: outside.
+  std::atomic<std::uintptr_t> inside;
+  // Its thread id, below a number that is another one each time the slot is given out; 0: free.
+  std::atomic<std::uint64_t> owner;
+};
+
+// Null until the thread's first call.
+extern constinit thread_local Slot* thread_slot
+    __attribute__((visibility("hidden"), tls_model("initial-exec")));
+// 0: open for every GPU, and no need for a fence.
+extern std::atomic<std::uint32_t> word __attribute__((visibility("hidden")));
+
+// What the gate has to know of a call if it is closed.
+struct Call {
+  std::uintptr_t frame;  // the stack pointer of the hook
+  CUstream stream;       // what it names, with the default stream of its ABI in place of null
+  bool on_stream;        // does it name one at all?
+  bool on_all_gpus;
+};
+
+// Everything but the open gate: a thread's first call, nested calls, fences, waiting. Returns the
+// slot whose mark must be cleared after the call; null: leave_crowd() must be called instead.
+Slot* enter(const Call& call);
+void leave_crowd();
+
+// Closes the gate of one GPU and waits until no thread is inside a call. Returns false after the
+// timeout (none if negative): then the gate is open again. Calls inside may be of other GPUs; they
+// are waited for all the same.
+bool close(int gpu, std::int64_t timeout_ns);
+void open(int gpu);
+
+// How many threads are inside.
+int threads_inside();
+
+void start_over_in_child();
+
+}  // namespace nvs::interposer::gate

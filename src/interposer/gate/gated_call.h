@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hook of every row with action gate: mark, look, call the driver, unmark. The whole price of
+// the library on a program's hot path is in call(); `nvshare-bench overhead` counts it.
+#pragma once
+
+#include <string_view>
+#include <type_traits>
+
+#include "interposer/exports/real.h"
+#include "interposer/gate/gate.h"
+
+#if defined(__x86_64__)
+#define NVS_SAVES_REGISTERS [[gnu::no_caller_saved_registers, gnu::target("general-regs-only")]]
+#else
+#define NVS_SAVES_REGISTERS
+#endif
+
+namespace nvs::interposer {
+
+// Where the stream stands among the arguments; the default stream of the row's ABI if it has none.
+template <Row row>
+struct CallStream {
+  static constexpr bool kPerThread = std::string_view(row_name(row)).ends_with("_ptsz") ||
+                                     std::string_view(row_name(row)).ends_with("_ptds");
+
+  static CUstream or_default(CUstream stream) {
+    if (stream != nullptr) return stream;
+    return reinterpret_cast<CUstream>(kPerThread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY);
+  }
+
+  template <class First, class... Rest>
+  static void find(gate::Call& call, First first, Rest... rest) {
+    if constexpr (std::is_same_v<First, CUstream>) {
+      call.stream = or_default(first);
+      call.on_stream = true;
+    } else if constexpr (std::is_same_v<First, const CUlaunchConfig*>) {
+      call.stream = or_default(first != nullptr ? first->hStream : nullptr);
+      call.on_stream = true;
+    } else if constexpr (names_gpus<First>) {
+      call.on_all_gpus = true;
+    }
+    if constexpr (sizeof...(Rest) > 0) find(call, rest...);
+  }
+
+  // Arguments that say themselves which GPUs a call is for.
+  template <class Argument>
+  static constexpr bool names_gpus =
+      std::is_same_v<Argument, CUcontext> || std::is_same_v<Argument, CUDA_LAUNCH_PARAMS*> ||
+      std::is_same_v<Argument, const CUDA_MEMCPY3D_PEER*>;
+};
+
+template <Row row, class Function = typename RowFunction<row>::Type>
+struct GatedCall;
+
+template <Row row, class... Arguments>
+struct GatedCall<row, CUresult(Arguments...)> {
+  static CUresult call(Arguments... arguments) {
+    gate::Slot* slot = gate::thread_slot;
+    if (slot == nullptr || !pass_open_gate(*slot)) [[unlikely]] {
+      slot = enter_slowly(arguments..., stack_pointer());
+    }
+    const CUresult result = real<row>()(arguments...);
+    if (slot == nullptr) [[unlikely]] {
+      gate::leave_crowd();
+    } else {
+      slot->inside.store(0, std::memory_order_release);
+    }
+    return result;
+  }
+
+ private:
+  [[gnu::always_inline]] static bool pass_open_gate(gate::Slot& slot) {
+    if (slot.inside.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      return false;
+    mark(slot.inside);
+    // The compiler keeps the order; membarrier on the closing side makes up for the processor.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    return gate::word.load(std::memory_order_acquire) == 0;
+  }
+
+  // Both give the stack pointer of call(), into which they are inlined; no frame pointer has to be
+  // set up for that.
+  [[gnu::always_inline]] static void mark(std::atomic<std::uintptr_t>& inside) {
+#if defined(__x86_64__)
+    __asm__("movq %%rsp, %0" : "=m"(inside));
+#else
+    inside.store(stack_pointer(), std::memory_order_relaxed);
+#endif
+  }
+  [[gnu::always_inline]] static std::uintptr_t stack_pointer() {
+    std::uintptr_t address;
+#if defined(__x86_64__)
+    __asm__("movq %%rsp, %0" : "=r"(address));
+#else
+    __asm__("mov %0, sp" : "=r"(address));
+#endif
+    return address;
+  }
+
+  // The arguments stand where they stand in call(), and all registers are saved in here: so only
+  // this way pays for keeping them, and not the short one.
+  NVS_SAVES_REGISTERS [[gnu::noinline, gnu::cold]] static gate::Slot* enter_slowly(
+      Arguments... arguments, std::uintptr_t frame) {
+    gate::Call call{frame, nullptr, false, false};
+    CallStream<row>::find(call, arguments...);
+    return gate::enter(call);
+  }
+};
+
+}  // namespace nvs::interposer
+
+#undef NVS_SAVES_REGISTERS

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The marks of all threads: given out at a thread's first call, taken back when it ends, and read
+// by whoever closes the gate.
+#pragma once
+
+#include <cstdint>
+
+#include "interposer/gate/gate.h"
+
+namespace nvs::interposer::gate {
+
+// The calling thread's slot; null if all are taken. Sets thread_slot.
+Slot* take_slot();
+
+// Slots that were ever given out lie below this index.
+std::uint32_t slots_used();
+Slot& slot_at(std::uint32_t index);
+
+// Frees the slot of a thread that is gone without having told us. False: the thread lives.
+bool reclaim_if_dead(Slot& slot);
+
+// For the child of a fork.
+void forget_slots();
+
+}  // namespace nvs::interposer::gate

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the hooks of memory and contexts have in common. They let the driver speak first and change
+// nothing of what it says; an out parameter is read only if the driver reports success. What they
+// ask the driver besides are questions that succeed in a poisoned context and do not disturb a
+// stream capture.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda_api/cuda.h"
+#include "interposer/exports/own_hooks.h"
+#include "interposer/exports/real.h"
+#include "interposer/memory/books.h"
+
+namespace nvs::interposer::memory {
+
+template <class Handle>
+std::uint64_t number_of(Handle* handle) {
+  return reinterpret_cast<std::uintptr_t>(handle);
+}
+
+// Of the calling thread; value 0 if there is none.
+Owner current_context();
+
+// Writes an allocation down for the current context.
+void count_here(Allocation allocation);
+
+// Tells the debug log of a context.
+void log_context(std::uint64_t context, RowUse use, int device, const char* event);
+
+// Takes what `id` means out of the books, lets the driver free it, and puts it back if the driver
+// refuses.
+template <class Call>
+CUresult free_through(Space space, std::uint64_t id, Call call) {
+  const Taken taken = books().take(space, id);
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) books().put_back(taken);
+  return result;
+}
+
+}  // namespace nvs::interposer::memory

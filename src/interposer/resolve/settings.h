@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the user may tell the library: environment variables, read once when a driver is first met
+// and not before, by hand, because getenv may be intercepted or another thread may change them.
+#pragma once
+
+namespace nvs::interposer {
+
+struct Settings {
+  bool disabled = false;             // NVSHARE_DISABLE
+  bool debug = false;                // NVSHARE_DEBUG
+  const char* debug_file = nullptr;  // NVSHARE_DEBUG_FILE; null or empty: a file of our choice
+};
+
+// Unset, empty and "0" mean no for the first two; anything else means yes.
+Settings read_settings(const char* const* environment);
+
+}  // namespace nvs::interposer

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/resolve/settings.h"
+
+#include <gtest/gtest.h>
+
+namespace nvs::interposer {
+namespace {
+
+Settings read(std::initializer_list<const char*> entries) {
+  const char* environment[8] = {};
+  std::size_t count = 0;
+  for (const char* entry : entries) environment[count++] = entry;
+  return read_settings(environment);
+}
+
+TEST(SettingsTest, NothingIsOnByDefault) {
+  for (const Settings& settings : {read({}), read_settings(nullptr), read({"HOME=/", "=", ""})}) {
+    EXPECT_FALSE(settings.disabled);
+    EXPECT_FALSE(settings.debug);
+    EXPECT_EQ(settings.debug_file, nullptr);
+  }
+}
+
+TEST(SettingsTest, EmptyAndZeroMeanNo) {
+  EXPECT_FALSE(read({"NVSHARE_DISABLE="}).disabled);
+  EXPECT_FALSE(read({"NVSHARE_DISABLE=0"}).disabled);
+  EXPECT_FALSE(read({"NVSHARE_DEBUG=0"}).debug);
+}
+
+TEST(SettingsTest, AnythingElseMeansYes) {
+  for (const char* entry : {"NVSHARE_DISABLE=1", "NVSHARE_DISABLE=true", "NVSHARE_DISABLE=00"}) {
+    EXPECT_TRUE(read({entry}).disabled) << entry;
+  }
+  EXPECT_TRUE(read({"NVSHARE_DEBUG=yes"}).debug);
+}
+
+TEST(SettingsTest, NamesAreWholeNames) {
+  const Settings settings = read({"NVSHARE_DISABLED=1", "NVSHARE_DEBU=1", "XNVSHARE_DEBUG=1"});
+  EXPECT_FALSE(settings.disabled);
+  EXPECT_FALSE(settings.debug);
+}
+
+TEST(SettingsTest, TheFileIsSeparate) {
+  const Settings settings = read({"NVSHARE_DEBUG_FILE=/tmp/a", "NVSHARE_DEBUG=1"});
+  EXPECT_TRUE(settings.debug);
+  EXPECT_STREQ(settings.debug_file, "/tmp/a");
+  EXPECT_FALSE(read({"NVSHARE_DEBUG_FILE=/tmp/a"}).debug);
+}
+
+}  // namespace
+}  // namespace nvs::interposer
