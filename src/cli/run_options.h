@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of `nvshare run`: where our options end and the user's command begins. Of that,
+// not a byte is changed.
+#pragma once
+
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/early_exit.h"
+
+namespace nvs::cli {
+
+struct RunOptions {
+  Arguments command;  // never empty
+  bool debug = false;
+  bool disable = false;
+  std::string debug_file;  // empty: none
+  std::string library;     // empty: none was named
+};
+
+Outcome<RunOptions> parse_run_options(const Arguments& arguments);
+
+}  // namespace nvs::cli

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_options.h"
+
+#include <gtest/gtest.h>
+
+namespace nvs::cli {
+namespace {
+
+void expect_bad(const Arguments& arguments, const std::string& part) {
+  const auto options = parse_run_options(arguments);
+  ASSERT_FALSE(options) << part;
+  EXPECT_EQ(options.error().code, kExitFailed);
+  EXPECT_NE(options.error().text.find(part), std::string::npos) << options.error().text;
+  EXPECT_EQ(options.error().text.find('\n'), std::string::npos) << options.error().text;
+}
+
+Arguments command_of(const Arguments& arguments) {
+  const auto options = parse_run_options(arguments);
+  return options ? options->command : Arguments{"error: " + options.error().text};
+}
+
+TEST(RunOptions, TheDefaultsSetNothing) {
+  const auto options = parse_run_options({"--", "ls"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->command, Arguments{"ls"});
+  EXPECT_FALSE(options->debug || options->disable);
+  EXPECT_EQ(options->debug_file, "");
+  EXPECT_EQ(options->library, "");
+}
+
+TEST(RunOptions, AllOfThem) {
+  const auto options =
+      parse_run_options({"--debug", "--debug-file", "f.txt", "--library=/l.so", "--", "ls"});
+  ASSERT_TRUE(options);
+  EXPECT_TRUE(options->debug);
+  EXPECT_EQ(options->debug_file, "f.txt");
+  EXPECT_EQ(options->library, "/l.so");
+  EXPECT_EQ(options->command, Arguments{"ls"});
+  EXPECT_TRUE(parse_run_options({"--disable", "ls"})->disable);
+}
+
+TEST(RunOptions, ADebugFileImpliesDebug) {
+  EXPECT_TRUE(parse_run_options({"--debug-file", "f", "--", "ls"})->debug);
+}
+
+TEST(RunOptions, OfAnOptionGivenTwiceTheLastCounts) {
+  EXPECT_EQ(parse_run_options({"--library", "a", "--library", "b", "ls"})->library, "b");
+}
+
+TEST(RunOptions, TheCommandIsKeptByteForByte) {
+  const Arguments command = {"prog", "", "--", "--debug", "-x", "--library", "a b", "-", "\xff\n"};
+  Arguments arguments = {"--debug", "--"};
+  arguments.insert(arguments.end(), command.begin(), command.end());
+  EXPECT_EQ(command_of(arguments), command);
+}
+
+TEST(RunOptions, TheCommandMayStandWithoutDashes) {
+  EXPECT_EQ(command_of({"ls", "--help", "--", "-l"}), (Arguments{"ls", "--help", "--", "-l"}));
+  EXPECT_EQ(command_of({"--library", "--debug", "ls", "--disable"}),
+            (Arguments{"ls", "--disable"}));
+  EXPECT_EQ(command_of({"--library=x", "ls"}), Arguments{"ls"});
+  EXPECT_EQ(command_of({""}), Arguments{""});
+  EXPECT_EQ(command_of({"-"}), Arguments{"-"});
+}
+
+TEST(RunOptions, OnlyTheFirstDashesAreOurs) {
+  EXPECT_EQ(command_of({"--", "--", "x"}), (Arguments{"--", "x"}));
+  EXPECT_EQ(command_of({"--", "--help"}), Arguments{"--help"});
+}
+
+TEST(RunOptions, BadInputIsExplainedInOneLine) {
+  expect_bad({}, "no command to start; write: nvshare run [OPTION...] -- COMMAND");
+  expect_bad({"--debug", "--"}, "no command to start");
+  expect_bad({"--frobnicate", "--", "ls"}, "--frobnicate");
+  expect_bad({"-x", "ls"}, "options of the program stand after it");
+  expect_bad({"--library", "--", "ls"}, "--library");
+  expect_bad({"--library=", "--", "ls"}, "--library");
+  expect_bad({"--library", "", "--", "ls"}, "--library needs the name of a file");
+  expect_bad({"--debug-file", "", "--", "ls"}, "--debug-file needs the name of a file");
+  expect_bad({"--disable", "--debug", "--", "ls"}, "leave one out");
+  expect_bad({"--disable", "--debug-file", "f", "--", "ls"}, "leave one out");
+}
+
+TEST(RunOptions, HelpNamesTheFormTheOptionsAndExamples) {
+  const auto options = parse_run_options({"--debug", "--help"});
+  ASSERT_FALSE(options);
+  EXPECT_EQ(options.error().code, kExitOk);
+  for (const char* part :
+       {"Usage: nvshare run [OPTION...] [--] COMMAND", "--debug-file FILE", "--disable",
+        "--library FILE", "Exit codes", "127", "nvshare run -- python3 train.py"}) {
+    EXPECT_NE(options.error().text.find(part), std::string::npos) << part;
+  }
+}
+
+TEST(RunOptions, VersionNeedsNoCommand) {
+  const auto options = parse_run_options({"--version"});
+  ASSERT_FALSE(options);
+  EXPECT_EQ(options.error().code, kExitOk);
+  EXPECT_EQ(options.error().text, version_text().text);
+}
+
+}  // namespace
+}  // namespace nvs::cli

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `nvshare run` changes in a program's environment and what it warns of, decided before
+// anything is done.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/run_options.h"
+#include "cli/target.h"
+
+namespace nvs::cli {
+
+struct Variable {
+  std::string name;
+  std::string value;
+
+  bool operator==(const Variable&) const = default;
+};
+
+struct RunPlan {
+  std::vector<Variable> environment;  // set, in place of what they were; all others stay
+  std::vector<std::string> warnings;
+};
+
+struct RunFacts {
+  std::string library;
+  std::string inherited_preload;  // LD_PRELOAD as it is
+  std::string working_folder;
+  ElfMachine ours;
+  Target target;
+};
+
+RunPlan plan_run(const RunOptions& options, const RunFacts& facts);
+
+}  // namespace nvs::cli
