@@ -16,6 +16,7 @@ namespace nvs::bench {
 struct Bench {
   const Machine& machine;
   bool quick;
+  std::string library;  // libnvshare.so as the command line names it; empty: the one built with us
   Report& report;
 };
 

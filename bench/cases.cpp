@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/case.h"
 #include "bench/cases/driver_case.h"
+#include "bench/cases/overhead_case.h"
 
 namespace nvs::bench {
 
 const std::vector<const Case*>& all_cases() {
   static const DriverCase driver;
-  static const std::vector<const Case*> cases = {&driver};
+  static const OverheadCase overhead;
+  static const std::vector<const Case*> cases = {&driver, &overhead};
   return cases;
 }
 

@@ -121,14 +121,14 @@ bool write_line(int fd, const nlohmann::json& value) {
 }
 
 Child::Child(std::string name, const std::string& role, const nlohmann::json& config,
-             const Environment& extra)
+             const Environment& extra, const std::string& program)
     : name_(std::move(name)) {
-  spawn(role, extra);
+  spawn(role, extra, program);
   reader_.emplace(from_child_.get());
   send(config);
 }
 
-void Child::spawn(const std::string& role, const Environment& extra) {
+void Child::spawn(const std::string& role, const Environment& extra, const std::string& program) {
   Pipe commands = make_pipe();
   Pipe results = make_pipe();
   posix_spawn_file_actions_t actions;
@@ -138,7 +138,7 @@ void Child::spawn(const std::string& role, const Environment& extra) {
   ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   std::vector<std::string> arguments = {"nvshare-bench", "--child", role};
   std::vector<std::string> environment = environment_with(extra);
-  const int failed = ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr,
+  const int failed = ::posix_spawn(&pid_, program.c_str(), &actions, nullptr,
                                    pointers(arguments).data(), pointers(environment).data());
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tenants are processes, so measuring several of them means several processes that run the same
-// code. The benchmark executes itself again as `nvshare-bench --child ROLE`; parent and child talk
-// in JSON lines over two pipes. A child ends when its parent closes the pipe or dies, however that
-// happens.
+// code. The benchmark executes itself again as `nvshare-bench --child ROLE`, or another program
+// that understands this; parent and child talk in JSON lines over two pipes. A child ends when its
+// parent closes the pipe or dies, however that happens.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +41,11 @@ class Child {
  public:
   using Environment = std::map<std::string, std::string>;
 
+  static constexpr const char* kThisProgram = "/proc/self/exe";
+
   // `name` is how messages call it. `extra` is added to the environment of this process.
   Child(std::string name, const std::string& role, const nlohmann::json& config,
-        const Environment& extra = {});
+        const Environment& extra = {}, const std::string& program = kThisProgram);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -54,7 +56,7 @@ class Child {
   nlohmann::json receive(double timeout_s);
 
  private:
-  void spawn(const std::string& role, const Environment& extra);
+  void spawn(const std::string& role, const Environment& extra, const std::string& program);
 
   std::string name_;
   pid_t pid_ = -1;

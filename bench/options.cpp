@@ -37,6 +37,7 @@ std::string footer(const std::vector<CaseName>& cases) {
       "  nvshare-bench driver                      on the GPU, else on a simulated H200\n"
       "  nvshare-bench driver --sim t4 --quick     a simulated T4, in under 30 s\n"
       "  nvshare-bench driver --gpu --check        for CI on a GPU machine\n"
+      "  nvshare-bench overhead --sim h200         what the library costs, counted\n"
       "  nvshare-bench driver --json | jq -r '[.what, .value, .unit] | @tsv'\n",
       list_of(cases));
 }
@@ -58,6 +59,9 @@ void declare(CLI::App& app, Options& options) {
       "--json", [&] { options.format = Format::kJson; },
       "print one JSON object a row in place of the table");
   app.add_flag("--check", options.check, "exit 1 where a target is missed or a row is invalid");
+  app.add_option("--library", options.library,
+                 "the libnvshare.so to measure ($NVSHARE_LIBRARY, else the one built beside)")
+      ->type_name("FILE");
   app.add_option("--gpus", options.simulator.gpus, "simulated GPUs (1)")->type_name("N");
   app.add_option("--scale", options.simulator.scale, "simulated memory is N times smaller (64)")
       ->type_name("N");

@@ -33,6 +33,7 @@ struct Options {
   Backend backend = Backend::kAutomatic;
   SimulatorOptions simulator;
   Format format = Format::kTable;
+  std::string library;  // empty: not given
   bool check = false;
   bool quick = false;
   bool list = false;

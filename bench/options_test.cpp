@@ -26,12 +26,14 @@ TEST(Options, TheDefaultsAskForAnyGpuAndATable) {
   EXPECT_EQ(options->backend, Backend::kAutomatic);
   EXPECT_EQ(options->simulator.preset, "h200");
   EXPECT_EQ(options->format, Format::kTable);
+  EXPECT_EQ(options->library, "");
   EXPECT_FALSE(options->check || options->quick || options->list);
 }
 
 TEST(Options, AllOfThem) {
-  const auto options = parse({"driver", "windows", "--sim", "t4", "--gpus", "2", "--scale", "128",
-                              "--time-factor", "2.5", "--json", "--check", "--quick"});
+  const auto options =
+      parse({"driver", "windows", "--sim", "t4", "--gpus", "2", "--scale", "128", "--time-factor",
+             "2.5", "--json", "--check", "--quick", "--library", "lib.so"});
   ASSERT_TRUE(options);
   EXPECT_EQ(options->cases.size(), 2u);
   EXPECT_EQ(options->backend, Backend::kSimulator);
@@ -40,6 +42,7 @@ TEST(Options, AllOfThem) {
   EXPECT_EQ(options->simulator.scale, 128u);
   EXPECT_EQ(options->simulator.time_factor, 2.5);
   EXPECT_EQ(options->format, Format::kJson);
+  EXPECT_EQ(options->library, "lib.so");
   EXPECT_TRUE(options->check && options->quick);
 }
 

@@ -49,6 +49,18 @@ TEST(Program, BadInputGetsAMessageAndCode2) {
   EXPECT_EQ(run("--child tenant 2>/dev/null </dev/null").code, 2);
 }
 
+TEST(Program, ALibraryThatIsNotThereIsNamed) {
+  const Outcome outcome = run("overhead --sim h200 --quick --library no/such.so 2>&1 >/dev/null");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_NE(outcome.text.find("there is no no/such.so"), std::string::npos) << outcome.text;
+}
+
+TEST(Program, ALibraryThatCannotBePreloadedIsAFailure) {
+  const Outcome outcome = run("overhead --sim h200 --quick --library /etc/passwd 2>&1 >/dev/null");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_NE(outcome.text.find("/etc/passwd is not mapped"), std::string::npos) << outcome.text;
+}
+
 TEST(Program, JsonOfTheDriverCaseOnTheSimulator) {
   const Outcome outcome = run("driver --sim h200 --quick --json");
   ASSERT_EQ(outcome.code, 0);

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The case `overhead`: what libnvshare.so costs a program that has the GPU to itself. The same
+// calls are made bare and with the library preloaded; instructions are counted, so the figure that
+// has the target is the same on every machine, and rates are shown beside it.
+#pragma once
+
+#include "bench/case.h"
+
+namespace nvs::bench {
+
+class OverheadCase : public Case {
+ public:
+  std::string name() const override { return "overhead"; }
+  std::string summary() const override {
+    return "what the preloaded library adds to a call: instructions, rates, memory";
+  }
+  void run(const Bench& bench) const override;
+};
+
+}  // namespace nvs::bench

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the case `overhead` share (each part is a file of its own): the program that
+// makes the calls, and how to start it with and without the library.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "bench/case.h"
+#include "bench/child.h"
+#include "bench/progress.h"
+
+namespace nvs::bench::overhead_case {
+
+enum class Preload { kBare, kLibrary };
+
+struct Started {
+  std::unique_ptr<Child> child;
+  nlohmann::json greeting;
+};
+
+struct Part {
+  const Bench& bench;
+  Progress& progress;
+  std::string library;  // with its whole path, links resolved
+  std::string program;
+  Child::Environment environment;  // of both kinds of children
+
+  // Starts the program and waits for the first that it says. Throws Failure if the library should
+  // be in the process and is not, or the other way round.
+  Started start(Preload preload, const char* role) const;
+};
+
+// The parts, and how many steps of progress they are in all.
+void count_instructions(const Part& part);
+void measure_rates(const Part& part);
+inline constexpr int kRateRounds = 7;
+constexpr int steps(bool quick) { return quick ? 2 : 2 + kRateRounds; }
+
+}  // namespace nvs::bench::overhead_case
