@@ -63,7 +63,11 @@ Answer go_on_behind_us(const Question& question) {
   void* behind = find_behind_us(question);
   if (behind == nullptr && question.handle == RTLD_DEFAULT) {
     behind = in_local_scope(question);
-    if (behind == nullptr) find_behind_us(question);  // once more, for the message of dlerror
+    if (behind != nullptr) {
+      libc::clear_error();  // of the looks that found nothing
+    } else {
+      find_behind_us(question);  // once more, for the message
+    }
   }
   return give_hook(question, behind);
 }

@@ -10,6 +10,7 @@ extern "C" [[gnu::visibility("default")]] int run_part() {
     auto* const launch =
         reinterpret_cast<decltype(&cuLaunchKernel)>(::dlsym(place, "cuLaunchKernel"));
     if (launch == nullptr) nvs::program::give_up("no cuLaunchKernel");
+    std::printf("part: %s\n", ::dlerror() != nullptr ? "found with an error" : "found");
     std::printf("part: %d\n", launch(nullptr, 5, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
     nvs::program::evidence_of("part", launch);
   }
