@@ -7,8 +7,8 @@
 
 // The linker's: where our own image begins and ends.
 extern "C" {
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char _end[] __attribute__((visibility("hidden")));
+extern const char nvs_image_begin[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
+extern const char nvs_image_end[] __asm__("_end") __attribute__((visibility("hidden")));
 }
 
 namespace nvs::interposer::gate {
@@ -30,8 +30,8 @@ bool still_has_its_return_address(std::uintptr_t marked) {
   constexpr int kWordsMax = 8;
   const auto* words = reinterpret_cast<const std::uintptr_t*>(marked);
   for (int i = 1; i <= kWordsMax; ++i) {
-    const std::uintptr_t offset = words[-i] - reinterpret_cast<std::uintptr_t>(__ehdr_start);
-    if (offset < static_cast<std::uintptr_t>(_end - __ehdr_start)) return true;
+    const std::uintptr_t offset = words[-i] - reinterpret_cast<std::uintptr_t>(nvs_image_begin);
+    if (offset < static_cast<std::uintptr_t>(nvs_image_end - nvs_image_begin)) return true;
   }
   return false;
 #else

@@ -13,9 +13,10 @@
 #include "interposer/resolve/settings.h"
 
 extern "C" {
-// Of libc, since 2.3.2: what pthread_atfork calls.
-int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(), void* library);
-extern void* __dso_handle __attribute__((visibility("hidden")));
+// Of libc, since 2.3.2: what pthread_atfork calls, and how it names a library.
+int nvs_register_atfork(void (*prepare)(), void (*parent)(), void (*child)(),
+                        void* library) __asm__("__register_atfork");
+extern void* nvs_dso_handle __asm__("__dso_handle") __attribute__((visibility("hidden")));
 extern char** environ;
 }
 
@@ -38,7 +39,7 @@ void start_over_in_child() {
 void begin(const Settings& settings) {
   static constinit std::atomic<bool> begun{false};
   if (begun.exchange(true)) return;
-  __register_atfork(nullptr, nullptr, &start_over_in_child, &__dso_handle);
+  nvs_register_atfork(nullptr, nullptr, &start_over_in_child, &nvs_dso_handle);
   if (settings.debug) debug::start(settings.debug_file);
 }
 
