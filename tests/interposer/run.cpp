@@ -20,7 +20,7 @@
 namespace nvs::interposer_test {
 namespace {
 
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kPatience{180};
 
 std::string text_of(const UniqueFd& file) {
   std::string text;

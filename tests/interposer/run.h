@@ -36,7 +36,7 @@ struct Outcome {
   std::string evidence;  // what the program said about where its pointers come from
 };
 
-/// Runs a program to its end. A failure of the test if that takes a minute.
+/// Runs a program to its end. A failure of the test if that takes minutes.
 Outcome run(const Command& command, Library library);
 
 /// Runs it without and with the library, and expects the same. What it did with the library.
