@@ -98,8 +98,8 @@ Machine Machine::open(Backend backend, const SimulatorOptions& options, std::str
   }
 }
 
-Machine Machine::inherit() {
-  tl::expected<Driver, std::string> driver = Driver::load();
+Machine Machine::inherit(Driver::Find find) {
+  tl::expected<Driver, std::string> driver = Driver::load(nullptr, find);
   if (!driver) throw Failure(driver.error());
   return Machine(*std::move(driver));
 }

@@ -29,8 +29,8 @@ class Machine {
   // Chooses the driver and, for the simulator, sets the environment up: children inherit it.
   // `remark` tells what an automatic choice fell on.
   static Machine open(Backend backend, const SimulatorOptions& options, std::string& remark);
-  // In a child process, the machine that its parent opened.
-  static Machine inherit();
+  // In a child process, the machine that its parent opened; `find` as for Driver::load.
+  static Machine inherit(Driver::Find find = nullptr);
 
   const Driver& driver() const { return driver_; }
   bool simulated() const { return driver_.is_simulator(); }

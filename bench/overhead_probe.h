@@ -16,7 +16,8 @@ inline constexpr const char* kCountRole = "count";
 inline constexpr int kCountedCalls = 3;
 void run_count(ParentLink& parent, const nlohmann::json& config);
 
-// `rate` answers {"rate": of this action} to each {"action": one of kRates, "window_s"}.
+// `rate` answers {"rate": of this action} to each {"action", "hooked", "window_s"}. It runs with
+// the library, and calls the driver through the hooks or past them.
 inline constexpr const char* kRateRole = "rate";
 inline constexpr const char* kLaunches = "launches";
 inline constexpr const char* kLaunchAndWait = "launch and wait";

@@ -8,14 +8,9 @@
 namespace nvs {
 namespace {
 
-template <class Function>
-void find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-}
-
 std::optional<CusimApi> find_simulator(void* library) {
   CusimApi api;
-#define NVS_CUSIM_FIND(name) find(library, #name, api.name);
+#define NVS_CUSIM_FIND(name) api.name = reinterpret_cast<decltype(api.name)>(dlsym(library, #name));
   NVS_CUSIM_FUNCTIONS(NVS_CUSIM_FIND)
 #undef NVS_CUSIM_FIND
   if (api.cusimScale == nullptr) return std::nullopt;
@@ -26,15 +21,15 @@ std::optional<CusimApi> find_simulator(void* library) {
 
 void Driver::CloseLibrary::operator()(void* library) const { dlclose(library); }
 
-Driver::Driver(void* library) : library_(library), sim_(find_simulator(library)) {
-#define NVS_CUDA_FUNCTION(name, ...) find(library, #name, name);
-#define NVS_CUDA_VARIANT(name, base) find(library, #name, name);
+Driver::Driver(void* library, Find find) : library_(library), sim_(find_simulator(library)) {
+#define NVS_CUDA_FUNCTION(name, ...) name = reinterpret_cast<decltype(name)>(find(library, #name));
+#define NVS_CUDA_VARIANT(name, base) NVS_CUDA_FUNCTION(name)
 #include "spec/cuda_functions.def"
 #undef NVS_CUDA_FUNCTION
 #undef NVS_CUDA_VARIANT
 }
 
-tl::expected<Driver, std::string> Driver::load(const char* path) {
+tl::expected<Driver, std::string> Driver::load(const char* path, Find find) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): programs load their driver before they have threads
   if (path == nullptr) path = std::getenv("NVSHARE_CUDA_LIBRARY");
   if (path == nullptr || *path == '\0') path = "libcuda.so.1";
@@ -44,7 +39,7 @@ tl::expected<Driver, std::string> Driver::load(const char* path) {
     const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc keeps it per thread
     return tl::unexpected(std::string(why != nullptr ? why : path));
   }
-  return Driver(library);
+  return Driver(library, find != nullptr ? find : &dlsym);
 }
 
 void* Driver::symbol(const char* name) const { return dlsym(library_.get(), name); }

@@ -16,8 +16,12 @@ namespace nvs {
 
 class Driver {
  public:
-  // Opens `path`; if that is null, what $NVSHARE_CUDA_LIBRARY names, else libcuda.so.1.
-  static tl::expected<Driver, std::string> load(const char* path = nullptr);
+  // What finds a symbol in a library, as dlsym does.
+  using Find = void* (*)(void* library, const char* name);
+
+  // Opens `path`; if that is null, what $NVSHARE_CUDA_LIBRARY names, else libcuda.so.1. If `find`
+  // is null the symbols are looked up with dlsym, whoever interposes it.
+  static tl::expected<Driver, std::string> load(const char* path = nullptr, Find find = nullptr);
 
   // Any symbol of the library, for entry points without a member; null where there is none.
   void* symbol(const char* name) const;
@@ -38,7 +42,7 @@ class Driver {
     void operator()(void* library) const;
   };
 
-  explicit Driver(void* library);
+  Driver(void* library, Find find);
 
   std::unique_ptr<void, CloseLibrary> library_;
   std::optional<CusimApi> sim_;

@@ -2,8 +2,10 @@
 #include "cuda_api/driver.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 namespace nvs {
@@ -27,6 +29,16 @@ TEST(Driver, FindsAnySymbolByName) {
   ASSERT_TRUE(driver) << driver.error();
   EXPECT_EQ(driver->symbol("cuInit"), reinterpret_cast<void*>(driver->cuInit));
   EXPECT_EQ(driver->symbol("cuNothing"), nullptr);
+}
+
+TEST(Driver, LooksSymbolsUpAsItIsTold) {
+  const auto driver = Driver::load(NVS_FAKE_DRIVER, [](void* library, const char* name) {
+    const bool wanted = std::strcmp(name, "cuInit") == 0;
+    return wanted ? dlsym(library, "cuDriverGetVersion") : nullptr;
+  });
+  ASSERT_TRUE(driver) << driver.error();
+  EXPECT_EQ(reinterpret_cast<void*>(driver->cuInit), driver->symbol("cuDriverGetVersion"));
+  EXPECT_EQ(driver->cuMemAlloc_v2, nullptr);
 }
 
 TEST(Driver, TellsTheSimulatorFromADriver) {
