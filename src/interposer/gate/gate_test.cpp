@@ -195,6 +195,20 @@ TEST_F(GateTest, HoldsWhereMembarrierIsForbidden) {
             0);
 }
 
+TEST_F(GateTest, AFilterThatComesLateFailsOneClosingOnly) {
+  EXPECT_EQ(in_child([] {
+              launch();
+              forbid_membarrier(Membarrier::refused);
+              EXPECT_FALSE(gate::close(0, kNoLimit)) << "nobody knows who is inside";
+              launch();
+              EXPECT_EQ(fake.launches, 2) << "the gate is open again";
+              EXPECT_TRUE(gate::close(0, kNoLimit));
+              gate::open(0);
+              hammer(1, 1'000);
+            }),
+            0);
+}
+
 TEST_F(GateTest, TheChildOfAForkIsFree) {
   launch();
   ASSERT_TRUE(gate::close(0, kNoLimit));
