@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/exports/rows.h"
 
+#include "interposer/plain_string.h"
+
 namespace nvs::interposer {
 namespace {
-
-constexpr int compare(const char* a, const char* b) {
-  while (*a != '\0' && *a == *b) {
-    ++a;
-    ++b;
-  }
-  return static_cast<unsigned char>(*a) - static_cast<unsigned char>(*b);
-}
 
 // Names start with "cu" or "nvml", so the two parts of the table are one sorted list.
 constexpr bool is_sorted() {

@@ -34,7 +34,6 @@ inline constexpr RowFacts kRows[] = {
 inline constexpr std::size_t kRowCount = sizeof(kRows) / sizeof(kRows[0]);
 
 constexpr std::size_t index_of(Row row) { return static_cast<std::size_t>(row); }
-constexpr Row row_at(std::size_t index) { return static_cast<Row>(index); }
 constexpr const RowFacts& facts_of(Row row) { return kRows[index_of(row)]; }
 constexpr const char* row_name(Row row) { return facts_of(row).name; }
 constexpr bool is_exported(const RowFacts& facts) { return facts.action != Action::none; }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "interposer/plain_string.h"
+
 extern "C" {
 // Weak and without a version, so that the library does not need the loader by name.
 extern r_debug nvs_loader_debug __asm__("_r_debug") __attribute__((weak));
@@ -42,13 +44,6 @@ Tables tables_of(const link_map& object) {
     tables.soname = tables.strings + soname->d_un.d_val;
   }
   return tables;
-}
-
-bool equal(const char* a, const char* b) {
-  for (; *a == *b; ++a, ++b) {
-    if (*a == '\0') return true;
-  }
-  return false;
 }
 
 bool is_named(const link_map& object, const char* soname) {

@@ -4,35 +4,23 @@
 #include "interposer/debug/log.h"
 #include "interposer/exports/own_hooks.h"
 #include "interposer/exports/real.h"
+#include "interposer/plain_string.h"
 #include "interposer/resolve/attach.h"
 
 namespace nvs::interposer {
 namespace {
-
-bool has(const char* text, const char* part) {
-  for (; *text != '\0'; ++text) {
-    const char* a = text;
-    const char* b = part;
-    while (*b != '\0' && *a == *b) {
-      ++a;
-      ++b;
-    }
-    if (*b == '\0') return true;
-  }
-  return false;
-}
 
 // A function of a newer driver that the table does not know, and that by its name submits work or
 // allocates: worth a line, because it goes past the gate.
 bool looks_like_a_gap(const char* name) {
   constexpr const char* kParts[] = {"Launch", "Memcpy", "Memset", "Alloc", "Prefetch", "BatchMem"};
   for (const char* part : kParts) {
-    if (has(name, part)) return true;
+    if (contains(name, part)) return true;
   }
   return false;
 }
 
-// The table is by exported symbol, but all symbols that a name stands for begin with it.
+// Is it the function of any row, hooked or not?
 bool is_known(void* address) {
   for (std::size_t i = 0; i < kRowCount; ++i) {
     if (real_address(i) == address) return true;

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/resolve/settings.h"
 
+#include "interposer/plain_string.h"
+
 namespace nvs::interposer {
 namespace {
 
 // What follows "name=" in an entry; null if the entry is of another name.
 const char* value_of(const char* entry, const char* name) {
-  while (*name != '\0') {
-    if (*entry++ != *name++) return nullptr;
-  }
-  return *entry == '=' ? entry + 1 : nullptr;
+  const char* rest = after_prefix(entry, name);
+  return rest != nullptr && *rest == '=' ? rest + 1 : nullptr;
 }
 
-bool means_yes(const char* value) {
-  const bool zero = value[0] == '0' && value[1] == '\0';
-  return value[0] != '\0' && !zero;
-}
+bool means_yes(const char* value) { return !equal(value, "") && !equal(value, "0"); }
 
 }  // namespace
 
