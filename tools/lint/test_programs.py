@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks that run other programs: each one passes on good input and fails on bad."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -50,11 +51,23 @@ class HeadersTest(unittest.TestCase):
             (root / "a.cpp").write_text('// About a.\n#include "base/a.h"\n#include "b.h"\n')
             (root / "b.cpp").write_text('#include <string>\n#include "b.h"\n')
             (root / "c_test.cpp").write_text('#include "c.h"\n')
+            (root / "e.cpp").write_text('#include "e.h"\n')
             (root / "base").mkdir()
             (root / "base" / "a.cpp").write_text('#include "base/a.h"\n')
-            proved = [headers.proved_by_build(root, f"{name}.h") for name in ("a", "b", "c", "d")]
-            self.assertEqual(proved, [False, False, True, False])
-            self.assertTrue(headers.proved_by_build(root, "base/a.h"))
+            names = ("a.cpp", "b.cpp", "c_test.cpp", "base/a.cpp")
+            plain = {str(root / name) for name in names}
+            proved = [headers.proved_by_build(root, f"{name}.h", plain) for name in "abcde"]
+            self.assertEqual(proved, [False, False, True, False, False])
+            self.assertTrue(headers.proved_by_build(root, "base/a.h", plain))
+
+    def test_a_precompiled_header_proves_nothing(self):
+        commands = [
+            {"file": "/a.cpp", "command": "g++ -c /a.cpp"},
+            {"file": "/b.cpp", "command": "g++ -include /build/cmake_pch.hxx -c /b.cpp"},
+            {"file": "/c.cpp", "command": "g++ -include /build/cmake_pch.hxx -c /c.cpp"},
+            {"file": "/c.cpp", "command": "g++ -c /c.cpp"},
+        ]
+        self.assertEqual(headers.compiled_plainly(json.dumps(commands)), {"/a.cpp", "/c.cpp"})
 
     def test_header_that_needs_another(self):
         self.assertIn("string", self.compile("#pragma once\nstd::string f();\n"))
