@@ -22,6 +22,13 @@ ENTRY = re.compile(r"^NVS_(?:CUDA|NVML)_ENTRY\(([^)]*)\)", re.MULTILINE)
 HOOK = re.compile(r"^NVS_(CUDA|NVML)_HOOK\((\w+), (\w+), (\w+)\)", re.MULTILINE)
 MEMORY_KIND = re.compile(r'^NVS_MEMORY_KIND\((\w+), (\w+), "([^"]*)"\)', re.MULTILINE)
 DECLARED = re.compile(r"^NVS_(?:CUDA|NVML)_(?:FUNCTION|VARIANT)\(", re.MULTILINE)
+WIRE_MESSAGE = re.compile(
+    r"((?:^//[^\n]*\n)*)^NVS_MESSAGE\((\w+), (\d+), (\w+)\)\n(.*?)^NVS_MESSAGE_END\(",
+    re.MULTILINE | re.DOTALL,
+)
+WIRE_FIELD = re.compile(r"NVS_(FIELD|TEXT|BYTES)\(([^)]*)\)\s*(?://(.*))?$")
+WIRE_SIZES = {"u32": 4, "u64": 8}
+HEADER_BYTES = 8
 STREAMS = {
     "any": "answered whatever default stream is asked for",
     "legacy": "answered for the legacy default stream alone",
@@ -122,6 +129,46 @@ def memory_kinds(spec):
     return table(("kind", "whose", "what it is, and which bytes count"), rows)
 
 
+def field_rows(lines):
+    """Offset, type, name and meaning of each field among these lines, and where they end."""
+    offset, rows = HEADER_BYTES, []
+    for line in lines:
+        found = WIRE_FIELD.match(line)
+        if not found:
+            continue
+        kind, arguments, meaning = found.groups()
+        words = [word.strip() for word in arguments.split(",")]
+        if kind == "FIELD":
+            size, shown, name = WIRE_SIZES[words[1]], words[1], words[2]
+        else:
+            size, shown, name = int(words[2]), f"{kind.lower()}[{words[2]}]", words[1]
+        if name == "zero":
+            meaning = "0, so that there are no gaps"
+        rows.append((offset, shown, f"`{name}`", (meaning or "").strip()))
+        offset += size
+    return rows, offset
+
+
+def wire_messages(spec):
+    """A section for each message: its documentation is the comment above it."""
+    sections = []
+    for comment, name, number, sender, body in WIRE_MESSAGE.findall(spec):
+        text = " ".join(line.removeprefix("//").strip() for line in comment.splitlines())
+        rows, size = field_rows(body.splitlines())
+        head = f"### {name}\n\nType {number}, from the {sender}, {size} bytes. {text}".rstrip()
+        sections.append(f"{head}\n\n{table(('at', 'type', 'field', 'meaning'), rows)}")
+    return "\n".join(sections)
+
+
+def wire_summary(spec):
+    rows = []
+    for comment, name, number, sender, _ in WIRE_MESSAGE.findall(spec):
+        text = " ".join(line.removeprefix("//").strip() for line in comment.splitlines())
+        first = re.split(r"(?<=[.:?;])\s", text)[0].rstrip(".:;")
+        rows.append((number, f"[{name}](#{name.lower()})", sender, first))
+    return table(("type", "message", "from", "says"), rows)
+
+
 # Each generated part: the page, the name of the part, how it is made, and from which files.
 PARTS = (
     ("docs/simulator.md", "settings", settings, ("sim_settings.def",)),
@@ -139,6 +186,8 @@ PARTS = (
         ("nvml_entry_points.def", "nvml_functions.def"),
     ),
     ("docs/library.md", "memory_kinds", memory_kinds, ("memory_kinds.def",)),
+    ("docs/protocol.md", "wire_summary", wire_summary, ("wire_messages.def",)),
+    ("docs/protocol.md", "wire_messages", wire_messages, ("wire_messages.def",)),
     ("docs/hooks.md", "hook_counts", hook_counts, ("hooks.def", "cuda_entry_points.def")),
     ("docs/hooks.md", "hook_names", hook_names, ("hooks.def", "cuda_entry_points.def")),
 )

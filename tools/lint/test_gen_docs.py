@@ -46,6 +46,39 @@ class GenDocsTest(unittest.TestCase):
         self.assertEqual(lines[2], "| alloc | own | `cuInit`, `cuMemAlloc` |")
         self.assertEqual(lines[3], "| query | jump | `nvmlA` |")
 
+    def test_messages(self):
+        spec = "// A page's head.\n\n// It asks: may I?\n// Or not.\nNVS_MESSAGE(Ask, 3, client)\n"
+        spec += "NVS_FIELD(Ask, u32, ordinal)   // below 30 | up\nNVS_FIELD(Ask, u32, zero)\n"
+        spec += "NVS_TEXT(Ask, name, 64)\nNVS_FIELD(Ask, u64, grant)\nNVS_MESSAGE_END(Ask)\n\n"
+        spec += "NVS_MESSAGE(Answer, 64, daemon)\nNVS_BYTES(Answer, uuid, 16)\n"
+        spec += "NVS_MESSAGE_END(Answer)\n"
+        self.assertEqual(
+            gen_docs.wire_messages(spec).splitlines(),
+            [
+                "### Ask",
+                "",
+                "Type 3, from the client, 88 bytes. It asks: may I? Or not.",
+                "",
+                "| at | type | field | meaning |",
+                "| --- | --- | --- | --- |",
+                "| 8 | u32 | `ordinal` | below 30 \\| up |",
+                "| 12 | u32 | `zero` | 0, so that there are no gaps |",
+                "| 16 | text[64] | `name` |  |",
+                "| 80 | u64 | `grant` |  |",
+                "",
+                "### Answer",
+                "",
+                "Type 64, from the daemon, 24 bytes.",
+                "",
+                "| at | type | field | meaning |",
+                "| --- | --- | --- | --- |",
+                "| 8 | bytes[16] | `uuid` |  |",
+            ],
+        )
+        lines = gen_docs.wire_summary(spec).splitlines()
+        self.assertEqual(lines[2], "| 3 | [Ask](#ask) | client | It asks |")
+        self.assertEqual(lines[3], "| 64 | [Answer](#answer) | daemon |  |")
+
     def test_part_is_replaced_once_and_for_all(self):
         page = "a\n<!-- generated: x -->\nold\n<!-- end -->\nb\n"
         once = gen_docs.replace_part(page, "x", "new\n")

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/codec.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <string.h>
+
+namespace nvs::wire {
+namespace {
+
+template <class Message>
+std::string bytes_of(const Packet<Message>& packet) {
+  return {reinterpret_cast<const char*>(&packet), sizeof packet};
+}
+
+std::string hex(const std::string& bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += kDigits[byte >> 4U];
+    text += kDigits[byte & 15U];
+  }
+  return text;
+}
+
+Fault fault_of(const std::string& bytes, Sender sender = Sender::client) {
+  return inspect(bytes.data(), bytes.size(), sender).fault;
+}
+
+void set_u16(std::string& bytes, std::size_t at, unsigned value) {
+  bytes[at] = static_cast<char>(value & 0xffU);
+  bytes[at + 1] = static_cast<char>(value >> 8U);
+}
+void set_length(std::string& bytes) { set_u16(bytes, 4, static_cast<unsigned>(bytes.size())); }
+
+TEST(Codec, BytesOnTheWireArePinned) {
+  EXPECT_EQ(hex(bytes_of(Packet<Want>{.message = {.ordinal = 3}})),
+            "0100030010000000"
+            "0300000000000000");
+  EXPECT_EQ(hex(bytes_of(Packet<Open>{.message = {.ordinal = 1,
+                                                  .flags = kBounded | kAwaited,
+                                                  .grant = 0x1122334455667788,
+                                                  .queue_bound_ns = 2'000'000}})),
+            "0100420020000000"
+            "01000000030000008877665544332211"
+            "80841e0000000000");
+  EXPECT_EQ(sizeof(Packet<Hello>), 8U + 16U + 64U + 128U + 64U);
+  EXPECT_EQ(sizeof(Packet<UseGpu>), 8U + 8U + 16U + 8U);
+  EXPECT_EQ(sizeof(Packet<Goodbye>), 8U + 8U + 120U);
+}
+
+TEST(Codec, WhatIsSentArrives) {
+  Packet<Hello> sent;
+  sent.message.run = 7;
+  memcpy(sent.message.program, "train.py", 9);
+  const std::string bytes = bytes_of(sent);
+  const Arrival arrival = inspect(bytes.data(), bytes.size(), Sender::client);
+  ASSERT_EQ(arrival.fault, Fault::none);
+  ASSERT_EQ(arrival.type, Type::Hello);
+  Hello hello;
+  ASSERT_TRUE(decode(bytes.data(), bytes.size(), hello));
+  EXPECT_EQ(hello.run, 7U);
+  EXPECT_STREQ(hello.program, "train.py");
+}
+
+TEST(Codec, EveryCutAndEveryLengthIsRefused) {
+  const std::string whole = bytes_of(Packet<Drained>{.message = {.ordinal = 2, .grant = 9}});
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    std::string cut = whole.substr(0, size);
+    EXPECT_NE(fault_of(cut), Fault::none) << size;
+    if (size < sizeof(Header)) continue;
+    set_length(cut);
+    EXPECT_EQ(fault_of(cut), Fault::length) << size;
+  }
+  std::string longer = whole + "x";
+  EXPECT_EQ(fault_of(longer), Fault::length);
+  set_length(longer);
+  EXPECT_EQ(fault_of(longer), Fault::length);
+}
+
+TEST(Codec, NeighbouringVersionsMayHaveOtherLengths) {
+  std::string newer = bytes_of(Packet<Want>{.message = {.ordinal = 3}}) + "new field";
+  set_u16(newer, 0, kVersion + 1);
+  set_length(newer);
+  ASSERT_EQ(fault_of(newer), Fault::none);
+  Want want;
+  ASSERT_TRUE(decode(newer.data(), newer.size(), want));
+  EXPECT_EQ(want.ordinal, 3U);
+
+  std::string older =
+      bytes_of(Packet<Drained>{.message = {.ordinal = 2, .waiting = 1, .grant = 9}});
+  older.resize(older.size() - 8);
+  Drained drained;
+  drained.grant = 77;
+  ASSERT_TRUE(decode(older.data(), older.size(), drained));
+  EXPECT_EQ(drained.waiting, 1U);
+  EXPECT_EQ(drained.grant, 0U);
+}
+
+TEST(Codec, VersionsThatAreTooFarAreRefused) {
+  std::string bytes = bytes_of(Packet<Want>{});
+  for (const unsigned version : {kOldestVersion - 1, kVersion + 2, 0, 0xffff}) {
+    set_u16(bytes, 0, version);
+    EXPECT_EQ(fault_of(bytes), Fault::version) << version;
+  }
+  for (const unsigned version : {+kOldestVersion, +kVersion, kVersion + 1}) {
+    set_u16(bytes, 0, version);
+    EXPECT_EQ(fault_of(bytes), Fault::none) << version;
+  }
+}
+
+TEST(Codec, UnknownTypesAndTheWrongSideAreTold) {
+  std::string bytes = bytes_of(Packet<Want>{});
+  set_u16(bytes, 2, 999);
+  EXPECT_EQ(fault_of(bytes), Fault::unknown_type);
+  EXPECT_EQ(fault_of(bytes_of(Packet<Open>{}), Sender::client), Fault::wrong_sender);
+  EXPECT_EQ(fault_of(bytes_of(Packet<Want>{}), Sender::daemon), Fault::wrong_sender);
+}
+
+template <class Message>
+bool accepts(const Message& message) {
+  const std::string bytes = bytes_of(Packet<Message>{.message = message});
+  Message back;
+  return decode(bytes.data(), bytes.size(), back);
+}
+
+TEST(Codec, FieldsOutOfRangeAreRefused) {
+  EXPECT_TRUE(accepts(Want{.ordinal = kGpusMax - 1}));
+  EXPECT_FALSE(accepts(Want{.ordinal = kGpusMax}));
+  EXPECT_FALSE(accepts(UseGpu{.ordinal = ~0U}));
+  EXPECT_FALSE(accepts(Drained{.waiting = 2}));
+  EXPECT_FALSE(accepts(Hello{.priority = 4}));
+  EXPECT_FALSE(accepts(GpuKnown{.known = 2}));
+  EXPECT_FALSE(accepts(Pause{.paused = 2}));
+  EXPECT_FALSE(accepts(Open{.queue_bound_ns = ~0ULL}));
+  EXPECT_FALSE(accepts(Draining{.remaining_ns = ~0ULL}));
+  EXPECT_FALSE(accepts(GetReady{.in_ns = ~0ULL}));
+  Hello endless;
+  memset(endless.pod, 'a', sizeof endless.pod);
+  EXPECT_FALSE(accepts(endless));
+  Goodbye shouting;
+  memset(shouting.text, 'a', sizeof shouting.text);
+  EXPECT_FALSE(accepts(shouting));
+}
+
+}  // namespace
+}  // namespace nvs::wire

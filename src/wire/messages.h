@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages between the library and the daemon as structs, expanded from spec/wire_messages.def.
+// They are what goes over the wire, byte for byte; codec.h checks what comes in. Nothing here needs
+// a C++ library: the interposer uses it.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+namespace nvs::wire {
+
+static_assert(std::endian::native == std::endian::little, "the wire is little endian");
+
+// Either side may be one version older than the other, but there is none before the first.
+inline constexpr std::uint16_t kVersion = 1;
+inline constexpr std::uint16_t kOldestVersion = 1;
+static_assert(kOldestVersion <= kVersion && kVersion <= kOldestVersion + 1);
+inline constexpr std::uint32_t kGpusMax = 30;  // of one client
+// How often a client that drains says that it is alive.
+inline constexpr std::int64_t kDrainingEvery_ns = 50'000'000;
+
+// The names of the two sockets below the daemon's folder. The tenants' one is alone in a folder of
+// its own, which is all that containers get.
+inline constexpr const char* kDefaultFolder = "/var/run/nvshare";
+inline constexpr const char* kTenantSocket = "tenant/scheduler.sock";
+inline constexpr const char* kAdminSocket = "admin.sock";
+
+struct Header {
+  std::uint16_t version;
+  std::uint16_t type;
+  std::uint32_t length;  // of the whole packet
+};
+static_assert(sizeof(Header) == 8);
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+enum class Type : std::uint16_t {
+#define NVS_MESSAGE(name, number, sender) name = (number),
+#define NVS_FIELD(message, type, name)
+#define NVS_TEXT(message, name, bytes)
+#define NVS_BYTES(message, name, bytes)
+#define NVS_MESSAGE_END(name)
+#include "spec/wire_messages.def"
+#undef NVS_MESSAGE
+#undef NVS_FIELD
+#undef NVS_TEXT
+#undef NVS_BYTES
+#undef NVS_MESSAGE_END
+};
+
+enum class Sender : std::uint8_t { client, daemon };
+
+#define NVS_MESSAGE(name, number, sender)     \
+  struct name {                               \
+    static constexpr Type kType = Type::name; \
+    static constexpr Sender kSender = Sender::sender;
+#define NVS_FIELD(message, type, name) type name = 0;
+#define NVS_TEXT(message, name, bytes) char name[bytes] = {};
+#define NVS_BYTES(message, name, bytes) std::uint8_t name[bytes] = {};
+#define NVS_MESSAGE_END(name)                                                           \
+  }                                                                                     \
+  ;                                                                                     \
+  static_assert(std::is_trivially_copyable_v<name> && std::is_standard_layout_v<name>); \
+  static_assert(std::has_unique_object_representations_v<name>, "a message has no gaps");
+#include "spec/wire_messages.def"
+#undef NVS_MESSAGE
+#undef NVS_FIELD
+#undef NVS_TEXT
+#undef NVS_BYTES
+#undef NVS_MESSAGE_END
+
+enum HelloFlag : u32 {
+  kPaused = 1,  // an earlier daemon had paused its tenant
+};
+enum class WirePriority : u32 { unset = 0, low = 1, normal = 2, high = 3 };
+enum UseGpuFlag : u32 {
+  kGateOpen = 1,  // it submits work there already
+};
+enum OpenFlag : u32 {
+  kBounded = 1,
+  kAwaited = 2,
+};
+enum class GoodbyeReason : u32 { version = 1, garbage = 2, too_many = 3, stopping = 4 };
+
+}  // namespace nvs::wire
