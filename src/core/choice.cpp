@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/choice.h"
+
+#include <algorithm>
+
+#include "core/gangs.h"
+#include "core/residency.h"
+
+namespace nvs::core {
+namespace {
+
+std::size_t rank_of(const Gpu& gpu, Priority priority) {
+  const auto order = order_of_classes(gpu);
+  return static_cast<std::size_t>(std::find(order.begin(), order.end(), priority) - order.begin());
+}
+
+// A window that was given to a lower class because it was owed is not taken away by a higher one.
+bool is_protected(const Seat& holder) {
+  return holder.by_floor && holder.gpu->floors.owed(holder.tenant->priority) > Duration{};
+}
+
+// At the end of its window, does it get another one at once? Only if it is far behind: with drains
+// of different lengths somebody is always a little behind, and the others would wait twice as long.
+bool goes_on(const Seat& holder, const Seat& taker, Instant now) {
+  if (holder.tenant->priority != taker.tenant->priority) return precedes(holder, taker, now);
+  const Service margin = scaled(span_of(holder.gpu->policy) / 2, holder.tenant->weight);
+  return holder.service_at(now) + margin < taker.service_at(now);
+}
+
+std::optional<Choice> choose_of_class(Node& node, Gpu& gpu, Priority priority) {
+  const WaitingLine::Ordered& singles = gpu.line.singles(priority);
+  const WaitingLine::Ordered& gangs = gpu.line.gangs(priority);
+  auto gang = gangs.begin();
+  for (int tries = 0;;) {
+    const bool more_gangs = gang != gangs.end() && tries < kGangTries;
+    if (!more_gangs && singles.empty()) return std::nullopt;
+    const bool is_gang = more_gangs && (singles.empty() || *gang < *singles.begin());
+    Seat& seat = is_gang ? *gang->seat : *singles.begin()->seat;
+    std::vector<Seat*> members = gang_of(*seat.tenant, node.now);
+    if (members.size() < 2) return Choice{&seat, {}};
+    if (can_start(node, gpu, members, seat)) return Choice{&seat, std::move(members)};
+    ++tries;
+    if (is_gang) {
+      ++gang;
+      continue;
+    }
+    gpu.line.move_to_gangs(seat);
+  }
+}
+
+}  // namespace
+
+std::array<Priority, kPriorities> order_of_classes(const Gpu& gpu) {
+  std::array<Priority, kPriorities> order{};
+  auto* next = order.begin();
+  const Duration window = span_of(gpu.policy);
+  for (const bool due : {true, false}) {
+    for (const Priority priority : {Priority::high, Priority::normal, Priority::low}) {
+      if (gpu.floors.is_due(priority, window) == due) *next++ = priority;
+    }
+  }
+  return order;
+}
+
+bool precedes(const Seat& a, const Seat& b, Instant now) {
+  const Priority class_a = a.tenant->priority;
+  const Priority class_b = b.tenant->priority;
+  if (class_a != class_b) return rank_of(*a.gpu, class_a) < rank_of(*a.gpu, class_b);
+  return a.service_at(now) < b.service_at(now);
+}
+
+bool is_idle(const Seat& holder) {
+  if (!holder.in_gang) return holder.busy == 0;
+  const auto& seats = holder.tenant->seats;
+  return std::none_of(seats.begin(), seats.end(),
+                      [](const auto& seat) { return seat && seat->in_gang && seat->busy > 0; });
+}
+
+bool may_take(const Seat& taker, const Seat& holder, Instant now, Taker as) {
+  if (is_idle(holder)) return true;
+  if (now >= holder.window_end) return !goes_on(holder, taker, now);
+  if (as == Taker::waiting || is_protected(holder)) return false;
+  if (as == Taker::gang) return precedes(taker, holder, now);
+  if (stay_of(holder.gpu->policy) == Stay::turn) return false;
+  const Priority mine = taker.tenant->priority;
+  const Priority theirs = holder.tenant->priority;
+  if (mine != theirs) return mine > theirs;
+  return taker.service_at(now) + kWakeupLead.ns() < holder.service_at(now);
+}
+
+std::optional<Choice> choose(Node& node, Gpu& gpu) {
+  for (const Priority priority : order_of_classes(gpu)) {
+    if (auto choice = choose_of_class(node, gpu, priority)) return choice;
+  }
+  return std::nullopt;
+}
+
+}  // namespace nvs::core

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/dispatch.h"
+
+#include <algorithm>
+
+#include "core/choice.h"
+#include "core/gangs.h"
+#include "core/terms.h"
+#include "core/windows.h"
+
+namespace nvs::core {
+namespace {
+
+void open_all(Node& node, Gpu& gpu) {
+  while (!gpu.line.empty()) {
+    for (const Priority priority : {Priority::high, Priority::normal, Priority::low}) {
+      if (const LineKey* first = gpu.line.first(priority)) {
+        open_window(node, *first->seat);
+        break;
+      }
+    }
+  }
+}
+
+void start(Node& node, Gpu& gpu, const Choice& choice) {
+  if (!choice.gang.empty()) {
+    reserve(node, choice.gang);
+  } else if (gpu.open != nullptr) {
+    gpu.promised = choice.seat;
+    end_window(node, *gpu.open);
+  } else {
+    gpu.promised = nullptr;
+    open_window(node, *choice.seat);
+    set_window(*choice.seat, node.now);
+  }
+}
+
+// Whoever has just lost its window does not get it back before the one for whom it was ended.
+void keep_promise(const Gpu& gpu, Choice& choice) {
+  if (gpu.promised == nullptr || !choice.gang.empty()) return;
+  const bool same_class = gpu.promised->tenant->priority == choice.seat->tenant->priority;
+  if (same_class && choice.seat->tenant->id == gpu.last_held) choice.seat = gpu.promised;
+}
+
+// Somebody waits for a GPU whose window is open.
+void contest(Node& node, Gpu& gpu, const Seat* waker) {
+  Seat& holder = *gpu.open;
+  const bool ended = node.now >= holder.window_end;
+  if (ended && is_kept(holder)) {
+    // The gang goes on where it works.
+    end_window_here(node, holder);
+    return;
+  }
+  const bool idle = is_idle(holder);
+  const bool wakes =
+      !ended && !idle && waker != nullptr && may_take(*waker, holder, node.now, Taker::waking);
+  if (!ended && !idle && !wakes) return;
+  const auto choice = choose(node, gpu);
+  if (!choice) return;
+  // The one that wakes ends the window even if somebody to whom a window is owed goes before it
+  // then.
+  const bool taken = wakes && (choice->seat == waker || !waker->as_gang);
+  if (choice->gang.empty() && !taken &&
+      !may_take(*choice->seat, holder, node.now, Taker::waiting)) {
+    // It is the holder's turn again; a drain in between would only cost time.
+    if (ended) set_window(holder, node.now);
+    return;
+  }
+  if (wakes && choice->seat == waker) choice->seat->woke = true;
+  start(node, gpu, *choice);
+}
+
+void dispatch(Node& node, Gpu& gpu) {
+  gpu.account(node.now);
+  const Seat* waker = std::exchange(gpu.waker, nullptr);
+  gpu.try_again.reset();
+  if (!gpu.has_windows()) {
+    open_all(node, gpu);
+  } else if (gpu.reserved != nullptr) {
+    open_reserved(node, *gpu.reserved);
+  } else if (gpu.line.empty()) {
+    return;
+  } else if (gpu.open != nullptr) {
+    contest(node, gpu, waker);
+  } else if (gpu.holders.empty()) {
+    if (auto choice = choose(node, gpu)) {
+      keep_promise(gpu, *choice);
+      start(node, gpu, *choice);
+    }
+  }
+}
+
+void set_deadline(Node& node, Gpu& gpu) {
+  std::optional<Instant> at = gpu.try_again;
+  const auto no_later_than = [&at](Instant other) { at = at ? std::min(*at, other) : other; };
+  if (gpu.open != nullptr) {
+    if (!gpu.line.empty() && gpu.open->window_end > node.now) no_later_than(gpu.open->window_end);
+    if (const auto until = gpu.presence.until(node.now); until && gpu.present == 1) {
+      no_later_than(*until);
+    }
+  }
+  node.deadlines.move(gpu.timer, at, gpu.id);
+}
+
+}  // namespace
+
+void dispatch_touched(Node& node) {
+  // A decision may touch further GPUs, or the same one again; the list grows while it is walked.
+  for (std::size_t i = 0; i < node.touched.size(); ++i) {
+    Gpu& gpu = *node.touched[i];
+    gpu.touched = false;
+    dispatch(node, gpu);
+  }
+  for (Gpu* gpu : node.touched) {
+    if (gpu->open != nullptr) refresh_terms(node, *gpu->open);
+    set_deadline(node, *gpu);
+  }
+  node.touched.clear();
+}
+
+}  // namespace nvs::core

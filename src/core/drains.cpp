@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/drains.h"
+
+#include <algorithm>
+
+#include "core/windows.h"
+
+namespace nvs::core {
+namespace {
+
+bool is_asked(const Gate& gate) {
+  return gate.state == GateState::closing || gate.state == GateState::late ||
+         gate.state == GateState::silent;
+}
+
+void set_timer(Node& node, Gate& gate, std::optional<Instant> at) {
+  node.deadlines.move(gate.timer, at, gate.seat->gpu->id, gate.client);
+}
+
+void set_state(Node& node, Gate& gate, GateState state) {
+  node.change(gate, [state](Gate& it) { it.state = state; });
+}
+
+// It said something about its drain.
+void note_heard(Node& node, Gate& gate) {
+  gate.heard = node.now;
+  Instant due = gate.heard + kSilenceMax;
+  if (gate.state == GateState::closing) due = std::min(due, gate.told + kDrainMax);
+  set_timer(node, gate, due);
+}
+
+void let_one_in(Node& node, Gate& gate) {
+  if (gate.state == GateState::closed) {
+    node.change(gate, [&node](Gate& it) {
+      it.grant = node.fresh_grant();
+      it.let_in = true;
+    });
+  }
+  node.emit(LetOneIn{gate.client, gate.seat->gpu->id, gate.grant});
+}
+
+// One for each gate at which somebody waits, out of those that `which` names. Were there any?
+template <class Which>
+bool let_in(Node& node, const Tenant& tenant, Which which) {
+  bool any = false;
+  for (const auto& seat : tenant.seats) {
+    if (!seat) continue;
+    for (Gate* gate : seat->gates) {
+      if (!gate->wants || !which(*gate)) continue;
+      let_one_in(node, *gate);
+      any = true;
+    }
+  }
+  return any;
+}
+
+bool is_stalled(const Tenant& tenant) {
+  for (const auto& seat : tenant.seats) {
+    if (!seat) continue;
+    for (const Gate* gate : seat->gates) {
+      if (gate->stalled) return true;
+    }
+  }
+  return false;
+}
+
+void ask_again(Node& node, Gate& gate) {
+  const Seat& seat = *gate.seat;
+  const bool others = seat.gpu->present > (seat.present ? 1U : 0U);
+  if (!others && !seat.tenant->paused) {
+    set_timer(node, gate, node.now + gate.retry);
+    return;
+  }
+  set_state(node, gate, GateState::late);
+  node.emit(CloseWindow{gate.client, seat.gpu->id, gate.grant});
+  note_heard(node, gate);
+}
+
+// Those for whom the window is being closed.
+void tell_next(Node& node, const Gpu& gpu, Duration in) {
+  const Seat* next = gpu.promised;
+  if (gpu.reserved != nullptr) next = gpu.reserved->seats[index_of(gpu.id)].get();
+  if (next == nullptr) return;
+  for (const Gate* gate : next->gates) {
+    if (gate->state == GateState::closed && gate->wants) {
+      node.emit(GetReady{gate->client, gpu.id, in});
+    }
+  }
+}
+
+}  // namespace
+
+void begin_drain(Node& node, Gate& gate) {
+  set_state(node, gate, GateState::closing);
+  gate.told = node.now;
+  gate.next_told = false;
+  note_heard(node, gate);
+  node.emit(CloseWindow{gate.client, gate.seat->gpu->id, gate.grant});
+}
+
+// Asked or not: an idle client gives its window up while somebody waits. The others of its tenant
+// go on, and a gang keeps its GPUs for as long as it works on one of them.
+bool on_drained(Node& node, Gate& gate, GrantId grant, bool waiting) {
+  if (gate.grant != grant) return false;
+  if (gate.state == GateState::closed) {
+    // What somebody brought who was let in is done. Whoever could not drain may need more of it.
+    const bool let_in = std::exchange(gate.let_in, false);
+    if (let_in && waiting && is_stalled(*gate.seat->tenant)) let_one_in(node, gate);
+    return false;
+  }
+  node.change(gate, [waiting](Gate& it) {
+    it.state = GateState::closed;
+    it.wants = it.wants || waiting;
+    it.idle = false;
+    it.stalled = false;
+    it.refused = false;
+    it.retry = kRefusalRetry;
+  });
+  set_timer(node, gate, std::nullopt);
+  Seat& seat = *gate.seat;
+  if (seat.hold == Hold::open && gate.wants) {
+    join_window(node, gate);
+  } else {
+    settle(node, seat);
+  }
+  return true;
+}
+
+void on_still_draining(Node& node, Gate& gate, GrantId grant, Duration remaining) {
+  if (!is_asked(gate) || gate.grant != grant) return;
+  note_heard(node, gate);
+  if (remaining <= Duration{} || gate.state != GateState::closing) return;
+  // Once is enough, and whoever is told stays awake for it.
+  if (!std::exchange(gate.next_told, true)) tell_next(node, *gate.seat->gpu, remaining);
+}
+
+void on_stalled(Node& node, Gate& gate, GrantId grant) {
+  if (!is_asked(gate) || gate.grant != grant) return;
+  note_heard(node, gate);
+  gate.stalled = true;
+  // One that drains itself is ahead of those that have drained. If both were let in, it would stay
+  // so for ever; but where nobody else waits, its work may depend on its own next.
+  if (!let_in(node, *gate.seat->tenant, [](const Gate& it) { return !is_asked(it); })) {
+    let_in(node, *gate.seat->tenant, is_asked);
+  }
+}
+
+void on_refused(Node& node, Gate& gate, GrantId grant) {
+  if (!is_asked(gate) || gate.grant != grant) return;
+  node.change(gate, [](Gate& it) {
+    if (it.refused) it.retry = std::min(it.retry * 2, kRefusalRetryMax);
+    it.refused = true;
+    it.stalled = false;
+    it.state = GateState::loose;
+    it.wants = false;  // its gate is open: nobody stands at it
+  });
+  set_timer(node, gate, node.now + gate.retry);
+  settle(node, *gate.seat);
+}
+
+void on_gate_due(Node& node, Gate& gate) {
+  if (gate.state == GateState::loose) {
+    ask_again(node, gate);
+  } else if (node.now < gate.heard + kSilenceMax) {  // it is alive, but has had time enough
+    set_state(node, gate, GateState::late);
+    note_heard(node, gate);
+  } else {
+    set_state(node, gate, GateState::silent);
+    ++node.books.client(gate.client)->silent;
+  }
+  settle(node, *gate.seat);
+}
+
+void on_sign_of_life(Node& node, Client& client) {
+  if (client.silent == 0) return;
+  for (const auto& gate : client.gates) {
+    if (!gate || gate->state != GateState::silent) continue;
+    set_state(node, *gate, GateState::late);
+    note_heard(node, *gate);
+    settle(node, *gate->seat);
+  }
+  client.silent = 0;
+}
+
+}  // namespace nvs::core

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the core wants done. Effects are data: the daemon turns them into messages, the simulator
+// into the behaviour of its clients.
+#pragma once
+
+#include <variant>
+
+#include "base/instant.h"
+#include "core/ids.h"
+
+namespace nvs::core {
+
+// How a client must behave in its window.
+struct WindowTerms {
+  bool bounded = false;  // no more than kQueueBound of GPU time queued
+  bool awaited = false;  // somebody waits for the GPU now: say at once when idle
+  bool operator==(const WindowTerms&) const = default;
+};
+
+struct OpenWindow {
+  ClientId client;
+  GpuId gpu;
+  GrantId grant;
+  WindowTerms terms;
+};
+// Other terms for a window that stays open.
+struct ChangeTerms {
+  ClientId client;
+  GpuId gpu;
+  GrantId grant;
+  WindowTerms terms;
+};
+// Close the gate, drain, and answer with Drained or DrainRefused.
+struct CloseWindow {
+  ClientId client;
+  GpuId gpu;
+  GrantId grant;
+};
+// Let one submission that waits at the closed gate in: work under way may depend on it.
+struct LetOneIn {
+  ClientId client;
+  GpuId gpu;
+  GrantId grant;  // the one that is being closed; a client without any gets a fresh one
+};
+
+// Its window will probably open in so long. Nothing depends on it: threads that are awake by then
+// save the time that it takes to wake them.
+struct GetReady {
+  ClientId client;
+  GpuId gpu;
+  Duration in;
+};
+
+using Effect = std::variant<OpenWindow, ChangeTerms, CloseWindow, LetOneIn, GetReady>;
+
+}  // namespace nvs::core

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can happen to the schedule. Events about clients and GPUs that the core does not know are
+// ignored: they may have left while a message was under way.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "core/ids.h"
+#include "core/policy.h"
+
+namespace nvs::core {
+
+struct GpuAdded {
+  GpuId gpu;  // they come in order, 0 first
+  std::uint64_t capacity_bytes;
+  GpuPolicy policy;
+};
+
+// The first client of a tenant brings the tenant with it.
+struct ClientJoined {
+  ClientId client;
+  TenantId tenant;
+  Priority priority = Priority::normal;  // of the tenant; later clients do not change it
+  std::uint32_t weight = 100;            // 1 to 1000; 100 is an equal share
+};
+struct ClientLeft {
+  ClientId client;
+};
+
+// A client has a thread at the closed gate of a GPU. It stays true until its window opens there.
+struct Wanted {
+  ClientId client;
+  GpuId gpu;
+};
+// The client's work is done and it has not submitted for a while; it still has its window.
+struct WentIdle {
+  ClientId client;
+  GpuId gpu;
+  GrantId grant;
+};
+// It has submitted again, in the window that it still had.
+struct WentBusy {
+  ClientId client;
+  GpuId gpu;
+  GrantId grant;
+};
+
+// The answer to CloseWindow, or a window given up unasked. Everything that the client submitted is
+// done, and its gate is closed.
+struct Drained {
+  ClientId client;
+  GpuId gpu;
+  GrantId grant;
+  bool waiting = false;  // threads stand at it: it is wanted as well
+};
+// It is alive and at it.
+struct StillDraining {
+  ClientId client;
+  GpuId gpu;
+  GrantId grant;
+  Duration remaining = {};  // GPU time that it still has queued; zero: unknown
+};
+// Its work does not get done: it may wait for a submission that a gate holds back.
+struct DrainStalled {
+  ClientId client;
+  GpuId gpu;
+  GrantId grant;
+};
+// It gave up, and its gate is open again.
+struct DrainRefused {
+  ClientId client;
+  GpuId gpu;
+  GrantId grant;
+};
+// A client that was connected before the daemon restarted has its gate open on this GPU.
+struct FoundOpen {
+  ClientId client;
+  GpuId gpu;
+};
+
+struct PolicySet {
+  GpuId gpu;
+  GpuPolicy policy;
+};
+struct PrioritySet {
+  TenantId tenant;
+  Priority priority;
+};
+struct WeightSet {
+  TenantId tenant;
+  std::uint32_t weight;
+};
+struct TenantPaused {
+  TenantId tenant;
+};
+struct TenantResumed {
+  TenantId tenant;
+};
+
+// next_deadline() has come.
+struct Tick {};
+
+using Event = std::variant<GpuAdded, ClientJoined, ClientLeft, Wanted, WentIdle, WentBusy, Drained,
+                           StillDraining, DrainStalled, DrainRefused, FoundOpen, PolicySet,
+                           PrioritySet, WeightSet, TenantPaused, TenantResumed, Tick>;
+
+}  // namespace nvs::core

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which GPUs belong to a gang: members come, go, are lost and are given up.
+#include <gtest/gtest.h>
+
+#include "core/sim_node.h"
+
+namespace nvs::core {
+namespace {
+
+TEST(GangMembers, AReservationEndsWithItsTenant) {
+  SimNode node(2);
+  node.join(1, 1);
+  node.join(2, 2);
+  node.join(9, 9);
+  node.want(1, 0);
+  node.want(2, 1);
+  node.pass_ms(20);
+  node.want(9, 0);
+  node.want(9, 1);
+  node.drained(1, 0);
+  node.want(1, 0);
+  EXPECT_FALSE(node.is_open(1, 0));
+  node.leave(9);
+  EXPECT_TRUE(node.is_open(1, 0));
+}
+
+TEST(GangMembers, WhoIsNoGangAnyMoreIsServedAtOnce) {
+  SimNode node(2);
+  node.join(1, 1);
+  node.join(4, 9);
+  node.join(5, 9);
+  node.want(1, 0);
+  node.want(4, 0);
+  node.want(5, 1);
+  EXPECT_FALSE(node.is_open(5, 1)) << "GPU 0 is not free";
+  node.leave(4);
+  EXPECT_TRUE(node.is_open(5, 1));
+}
+
+TEST(GangMembers, WhatAGangHasForgottenItDoesNotWaitFor) {
+  SimNode node(2);
+  node.join(1, 1);
+  node.join(9, 9);
+  node.want(9, 0);
+  node.want(9, 1);
+  node.pass_ms(30);
+  node.want(1, 0);
+  node.drained(9, 0);
+  node.drained(9, 1);
+  ASSERT_TRUE(node.is_open(1, 0));
+  node.step(PolicySet{GpuId{0}, {Mode::serial, Duration::from_ms(20), Duration::from_s(100)}});
+  node.want(9, 1);
+  EXPECT_FALSE(node.is_open(9, 1));
+  node.pass(kGangMemory + Duration::from_ns(1));
+  EXPECT_TRUE(node.is_open(9, 1));
+}
+
+TEST(GangMembers, AGpuThatALeftMemberWantedIsFreeForOthers) {
+  SimNode node(3);
+  for (int client : {1, 2, 3}) node.join(client, client);
+  node.join(8, 9);
+  node.join(9, 9);
+  node.want(1, 0);
+  node.pass_ms(20);
+  node.want(9, 1);
+  node.want(9, 2);
+  node.pass_ms(20);
+  node.want(8, 0);
+  ASSERT_TRUE(node.is_closing(1, 0));
+  node.drained(9, 1);
+  node.want(9, 1);
+  node.want(2, 1);
+  node.want(3, 2);
+  node.leave(9);
+  node.drained(1, 0);
+  EXPECT_TRUE(node.is_open(8, 0));
+  EXPECT_TRUE(node.is_open(2, 1));
+  EXPECT_TRUE(node.is_open(3, 2));
+}
+
+TEST(GangMembers, LeaveWithAllTheirGpus) {
+  SimNode node(2);
+  node.join(1, 1);
+  node.join(2, 2);
+  node.join(9, 9);
+  node.want(9, 0);
+  node.want(9, 1);
+  node.want(1, 0);
+  node.want(2, 1);
+  node.leave(9);
+  EXPECT_TRUE(node.is_open(1, 0));
+  EXPECT_TRUE(node.is_open(2, 1));
+}
+
+TEST(GangMembers, KeepTheirPlaceWhereTheyGaveUpWhileTheyWorkElsewhere) {
+  SimNode node(2);
+  node.join(1, 1);
+  node.join(9, 9);
+  node.want(9, 0);
+  node.want(9, 1);
+  node.want(1, 0);
+  node.drained(9, 0);
+  EXPECT_FALSE(node.is_open(1, 0));
+  node.want(9, 0);
+  EXPECT_TRUE(node.is_open(9, 0));
+  node.drained(9, 0);
+  node.leave(1);
+  EXPECT_EQ(node.view().gpus[0].holder, TenantId{9});
+  node.drained(9, 1);
+  EXPECT_EQ(node.view().gpus[0].holder, std::nullopt) << "there is no work that it is kept for";
+}
+
+TEST(GangMembers, KeepAPlaceThatTheyGaveUpNoLongerThanTheirWindow) {
+  SimNode node(2);
+  node.join(1, 1, Priority::low);
+  node.join(9, 9);
+  node.want(9, 0);
+  node.want(9, 1);
+  node.want(1, 0);
+  node.drained(9, 0);
+  node.pass_ms(19);
+  EXPECT_FALSE(node.is_open(1, 0));
+  node.pass_ms(1);
+  EXPECT_TRUE(node.is_open(1, 0));
+  EXPECT_TRUE(node.is_open(9, 1)) << "nobody waits for that one";
+}
+
+TEST(GangMembers, KeepNoPlaceForAClientThatLeft) {
+  SimNode node(2);
+  node.join(1, 1);
+  node.join(8, 9);
+  node.join(9, 9);
+  node.want(8, 0);
+  node.want(9, 1);
+  node.want(1, 0);
+  node.leave(8);
+  EXPECT_TRUE(node.is_open(1, 0));
+  EXPECT_TRUE(node.is_open(9, 1));
+}
+
+TEST(GangMembers, DoNotKeepAPlaceFromOneWhoseGateIsOpenAlready) {
+  SimNode node(2);
+  node.join(1, 1);
+  node.join(2, 2);
+  node.join(9, 9);
+  node.want(9, 0);
+  node.want(9, 1);
+  node.want(2, 0);
+  node.drained(9, 0);
+  node.found_open(1, 0);
+  node.want(9, 0);
+  EXPECT_FALSE(node.is_open(9, 0));
+  EXPECT_EQ(node.view().gpus[0].holder, TenantId{1});
+}
+
+// It refused on GPU 0: there it runs beside the others, and needs no window.
+TEST(GangMembers, WhatAGangLostForGoodItDoesNotWaitFor) {
+  SimNode node(2);
+  for (int client : {1, 2, 9}) node.join(client, client);
+  node.want(1, 1);
+  node.want(9, 0);
+  node.pass_ms(5);
+  node.want(2, 0);
+  node.want(9, 1);
+  node.pass_ms(17);
+  ASSERT_TRUE(node.is_closing(9, 0));
+  ASSERT_TRUE(node.is_open(1, 1));
+  node.refused(9, 0);
+  EXPECT_TRUE(node.is_closing(1, 1));
+}
+
+TEST(GangMembers, AGpuWithoutWindowsIsNoPartOfThem) {
+  SimNode node(2);
+  node.join(1, 1);
+  node.join(9, 9);
+  node.want(1, 0);
+  node.want(9, 0);
+  node.want(9, 1);
+  ASSERT_FALSE(node.is_open(9, 1));
+  node.step(PolicySet{GpuId{0}, {Mode::concurrent, Duration::from_ms(20), std::nullopt}});
+  EXPECT_TRUE(node.is_open(9, 0));
+  EXPECT_TRUE(node.is_open(9, 1));
+}
+
+TEST(GangMembers, AMemberThatItLostInMidWorkComesBackWithTheOthers) {
+  SimNode node(2);
+  node.join(1, 1);
+  node.join(9, 9);
+  node.want(9, 0);
+  node.want(9, 1);
+  node.pass_ms(30);
+  node.want(1, 1);
+  node.drained(9, 0);
+  node.drained(9, 1);
+  ASSERT_TRUE(node.is_open(1, 1));
+  node.want(9, 1);
+  node.pass_ms(20);
+  node.drained(1, 1);
+  EXPECT_TRUE(node.is_open(9, 0)) << "although it does not want this one yet";
+  EXPECT_TRUE(node.is_open(9, 1));
+}
+
+TEST(GangMembers, AMemberIsForgottenAfterAWhile) {
+  SimNode node(2);
+  node.join(1, 1);
+  node.join(9, 9);
+  node.want(9, 0);
+  node.want(9, 1);
+  node.pass_ms(30);
+  node.want(1, 1);
+  node.drained(9, 0);
+  node.drained(9, 1);
+  node.pass(kGangMemory + Duration::from_ms(1));
+  node.want(9, 1);
+  node.drained(1, 1);
+  EXPECT_FALSE(node.is_open(9, 0));
+  EXPECT_TRUE(node.is_open(9, 1));
+}
+
+}  // namespace
+}  // namespace nvs::core

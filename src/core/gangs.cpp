@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/gangs.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "core/choice.h"
+#include "core/residency.h"
+#include "core/windows.h"
+
+namespace nvs::core {
+namespace {
+
+// Is there one that needs this GPU alone and comes first?
+bool a_single_precedes(const Seat& seat, Instant now) {
+  for (const Priority priority : order_of_classes(*seat.gpu)) {
+    const WaitingLine::Ordered& singles = seat.gpu->line.singles(priority);
+    if (singles.empty()) continue;
+    const Seat* first = singles.begin()->seat;
+    // Of equals the one that stands in the line comes first.
+    return first != &seat &&
+           (precedes(*first, seat, now) || (!seat.waiting && !precedes(seat, *first, now)));
+  }
+  return false;
+}
+
+// The same for gangs; but one gives way only to those that have waited longer. If each gave way to
+// whoever comes first on one of its GPUs, each might be first somewhere, and none would start.
+bool an_older_gang_precedes(const Seat& seat, Instant now) {
+  const auto age = [](const Tenant& tenant) { return std::pair(tenant.waiting_since, tenant.id); };
+  for (const Priority priority : order_of_classes(*seat.gpu)) {
+    int looks = 0;
+    for (const LineKey& key : seat.gpu->line.gangs(priority)) {
+      if (key.seat == &seat || !precedes(*key.seat, seat, now) || ++looks > kGangTries) break;
+      if (age(*key.seat->tenant) < age(*seat.tenant)) return true;
+    }
+  }
+  return false;
+}
+
+bool may_have(const Seat& seat, Instant now) {
+  const Gpu& gpu = *seat.gpu;
+  if (gpu.reserved != nullptr && gpu.reserved != seat.tenant) return false;
+  if (gpu.open == &seat) {
+    // When its window is over it needs another one here as well, and comes in its turn.
+    if (gpu.line.empty() || now < seat.window_end) return true;
+  } else if (gpu.open != nullptr && !may_take(seat, *gpu.open, now, Taker::gang)) {
+    return false;
+  }
+  return !a_single_precedes(seat, now) && !an_older_gang_precedes(seat, now);
+}
+
+// Free, or held by this seat.
+bool is_free_for(const Seat& seat) {
+  return std::all_of(
+      seat.gpu->holders.begin(), seat.gpu->holders.end(),
+      [&seat](const Seat* other) { return other == &seat && other->hold == Hold::open; });
+}
+
+// When it is not active any more, if nothing happens until then.
+std::optional<Instant> forgotten_at(const Seat& seat) {
+  if (seat.hold != Hold::none || seat.wanting > 0) return std::nullopt;
+  return seat.ended + kGangMemory + Duration::from_ns(1);
+}
+
+Seat* seat_on(const Tenant& tenant, const Gpu& gpu) { return tenant.seats[index_of(gpu.id)].get(); }
+
+}  // namespace
+
+bool is_active(const Seat& seat, Instant now) {
+  if (!seat.gpu->has_windows()) return false;
+  if (seat.hold == Hold::open) return seat.busy > 0;
+  if (seat.wanting > 0) return true;
+  if (seat.closed == 0 && seat.hold == Hold::none) return false;
+  return seat.ended_busy && (seat.hold == Hold::closing || now - seat.ended <= kGangMemory);
+}
+
+std::vector<Seat*> gang_of(const Tenant& tenant, Instant now) {
+  std::vector<Seat*> gang;
+  if (tenant.seats.size() < 2) return gang;
+  gang.reserve(tenant.seats.size());
+  for (const auto& seat : tenant.seats) {
+    if (seat && is_active(*seat, now)) gang.push_back(seat.get());
+  }
+  return gang;
+}
+
+void line_up(Node& node, Seat& seat) {
+  const std::vector<Seat*> gang = gang_of(*seat.tenant, node.now);
+  if (gang.size() < 2) return;
+  for (Seat* member : gang) {
+    if (member->waiting) member->gpu->line.move_to_gangs(*member);
+  }
+}
+
+bool can_start(Node& node, Gpu& gpu, const std::vector<Seat*>& gang, const Seat& chosen) {
+  for (const Seat* seat : gang) {
+    if (seat == &chosen && gpu.open == nullptr) continue;  // it is first in line on a free GPU
+    if (may_have(*seat, node.now)) continue;
+    const Gpu& there = *seat->gpu;
+    Instant again = node.now + span_of(there.policy);
+    if (there.open != nullptr && there.open->window_end > node.now) {
+      again = std::min(again, there.open->window_end);
+    }
+    for (const Seat* other : gang) again = std::min(again, forgotten_at(*other).value_or(again));
+    gpu.try_again = gpu.try_again ? std::min(*gpu.try_again, again) : again;
+    return false;
+  }
+  return true;
+}
+
+void reserve(Node& node, const std::vector<Seat*>& gang) {
+  Tenant& tenant = *gang.front()->tenant;
+  for (Seat* seat : gang) {
+    tenant.reserved.push_back(seat->gpu);
+    seat->gpu->reserved = &tenant;
+    node.touch(*seat->gpu);
+  }
+  for (Seat* seat : gang) {
+    Seat* holder = seat->gpu->open;
+    if (holder != nullptr && holder != seat) end_window(node, *holder);
+  }
+}
+
+void open_reserved(Node& node, Tenant& tenant) {
+  bool wanted = false;
+  bool free = true;
+  for (const Gpu* gpu : tenant.reserved) {
+    const Seat& seat = *seat_on(tenant, *gpu);
+    // Whoever wanted it may have left: the others must not wait for a GPU that nobody needs.
+    if (!is_active(seat, node.now)) return cancel_reservation(node, tenant);
+    wanted = wanted || seat.waiting;
+    free = free && is_free_for(seat);
+  }
+  if (!wanted) {
+    cancel_reservation(node, tenant);
+    return;
+  }
+  if (!free) return;
+  Seat* any = nullptr;
+  for (Gpu* gpu : std::exchange(tenant.reserved, {})) {
+    gpu->reserved = nullptr;
+    node.touch(*gpu);  // one that it has had already gets another end too
+    Seat& seat = *seat_on(tenant, *gpu);
+    seat.accrue(node.now);
+    seat.in_gang = true;
+    if (seat.hold == Hold::none) open_window(node, seat);
+    any = &seat;
+  }
+  set_window(*any, node.now);
+}
+
+void note_activity(Node& node, Seat& seat) {
+  const bool was_active = std::exchange(seat.active, is_active(seat, node.now));
+  if (!was_active || seat.active || seat.tenant->lines == 0) return;
+  for (const auto& other : seat.tenant->seats) {
+    if (other && other->waiting) node.touch(*other->gpu);
+  }
+}
+
+void touch_gang(Node& node, const Seat& seat) {
+  if (!seat.in_gang) return;
+  for (const auto& other : seat.tenant->seats) {
+    if (other && other->in_gang) node.touch(*other->gpu);
+  }
+}
+
+void set_window(Seat& seat, Instant begin) {
+  if (!seat.in_gang) {
+    seat.opened = begin;
+    seat.window_end = begin + seat.bill.allowed(span_of(seat.gpu->policy));
+    return;
+  }
+  Duration span;
+  for (const auto& other : seat.tenant->seats) {
+    if (other && other->in_gang) span = std::max(span, span_of(other->gpu->policy));
+  }
+  for (const auto& other : seat.tenant->seats) {
+    if (!other || !other->in_gang) continue;
+    other->opened = begin;
+    other->window_end = begin + other->bill.allowed(span);
+  }
+}
+
+void cancel_reservation(Node& node, Tenant& tenant) {
+  for (Gpu* gpu : std::exchange(tenant.reserved, {})) {
+    gpu->reserved = nullptr;
+    node.touch(*gpu);
+  }
+}
+
+void level_gang(Node& node, Tenant& tenant) {
+  Service most = std::numeric_limits<Service>::min();
+  for (const auto& seat : tenant.seats) {
+    if (!seat || !seat->in_gang) continue;
+    if (seat->hold != Hold::none) return;
+    seat->gpu->account(node.now);
+    most = std::max(most, seat->service - seat->gpu->floor_of(tenant.priority));
+  }
+  for (const auto& seat : tenant.seats) {
+    if (!seat || !seat->in_gang) continue;
+    seat->in_gang = false;
+    set_service(node, *seat, seat->gpu->floor_of(tenant.priority) + most);
+  }
+}
+
+}  // namespace nvs::core

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gangs: a tenant that is active on several GPUs gets its windows on them together, all or nothing.
+// Its GPUs are reserved first, and opened when the last of them is free.
+#pragma once
+
+#include <vector>
+
+#include "base/instant.h"
+#include "core/node.h"
+
+namespace nvs::core {
+
+// How many gangs of a class are looked at on a GPU. Behind so many that cannot start, one that
+// could is worth less than the time to find it.
+inline constexpr int kGangTries = 8;
+
+// Does it want, hold with work, or has it lost its window in the middle of its work a short while
+// ago?
+bool is_active(const Seat& seat, Instant now);
+
+// Where the tenant is active, in the order of GPUs.
+std::vector<Seat*> gang_of(const Tenant& tenant, Instant now);
+
+// After a seat has joined the line: if its tenant has become a gang, all its seats that wait stand
+// with the gangs from now on.
+void line_up(Node& node, Seat& seat);
+
+// Is it its turn on all of them? If not, `gpu`'s try_again says when to ask again.
+bool can_start(Node& node, Gpu& gpu, const std::vector<Seat*>& gang, const Seat& chosen);
+
+// Keeps these GPUs for the gang, and ends the windows of others on them.
+void reserve(Node& node, const std::vector<Seat*>& gang);
+
+// Opens a gang's reserved GPUs if all are free, and gives them up if it does not want them now.
+void open_reserved(Node& node, Tenant& tenant);
+
+void cancel_reservation(Node& node, Tenant& tenant);
+
+// After gates of the seat have changed: what it does not need any more, the rest of its gang need
+// not wait for.
+void note_activity(Node& node, Seat& seat);
+
+// What a gang does on one of its GPUs may decide about the others.
+void touch_gang(Node& node, const Seat& seat);
+
+// Gives the seat a window from `begin` on, the same on all its GPUs if it runs as a gang: as long
+// as the one of them with the longest windows has it.
+void set_window(Seat& seat, Instant begin);
+
+// After the last window of a gang has ended: it gets the same place in the order on all its GPUs,
+// that of the one where it was served most, or the least served one would decide for all.
+void level_gang(Node& node, Tenant& tenant);
+
+}  // namespace nvs::core

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client's gate on a GPU, as far as the core can know it: what it was told, and what it answered.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/instant.h"
+#include "core/ids.h"
+#include "core/policy.h"
+
+namespace nvs::core {
+
+struct Seat;
+
+enum class GateState : std::uint8_t {
+  closed,
+  open,
+  closing,  // told to close; the GPU waits for the answer
+  loose,    // refused to drain: open beside the others until it is asked again
+  late,     // told to close, alive, but nobody waits for the answer any more
+  silent,   // told to close and not heard of since; nobody waits for it
+};
+
+struct Gate {
+  ClientId client{};
+  Seat* seat = nullptr;
+  GateState state = GateState::closed;
+  bool wants = false;      // threads stand at it
+  bool idle = false;       // open, without work
+  bool refused = false;    // refused to drain, and has not drained since
+  bool stalled = false;    // its drain gets nowhere
+  bool let_in = false;     // closed, and somebody was let in; what came of it is not known yet
+  GrantId grant{};         // of its latest opening
+  Instant told;            // when it was told to close
+  bool next_told = false;  // those who come next know when that will be
+  Instant heard;           // when it last said something after that
+  Duration retry = kRefusalRetry;
+  std::optional<Instant> timer;  // as it stands in Deadlines
+};
+
+}  // namespace nvs::core

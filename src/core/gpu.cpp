@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/gpu.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/books.h"
+#include "core/residency.h"
+
+namespace nvs::core {
+
+Duration Gpu::held_at(Instant now) const {
+  return holders.empty() ? held : held + (now - accounted);
+}
+
+Duration Gpu::handover_at(Instant now) const {
+  const bool between = open == nullptr && !line.empty();
+  return between ? handover + (now - accounted) : handover;
+}
+
+void Gpu::account(Instant now) {
+  const Duration span = now - accounted;
+  if (span == Duration{}) return;
+  held = held_at(now);
+  handover = handover_at(now);
+  accounted = now;
+  ClassFloors::Activities activities;
+  for (std::size_t i = 0; i < activities.size(); ++i) {
+    activities[i] = {line.size_of(static_cast<Priority>(i)) > 0, holding[i] > 0};
+  }
+  floors.pass(span, activities, span_of(policy));
+}
+
+Service Gpu::floor_of(Priority priority) {
+  Service least = std::numeric_limits<Service>::max();
+  if (const LineKey* first = line.first(priority)) least = first->service;
+  if (has_windows()) {
+    for (const Seat* seat : holders) {
+      if (seat->tenant->priority == priority) {
+        least = std::min(least, seat->service_at(accounted));
+      }
+    }
+  }
+  Service& floor = service_floor_[static_cast<std::size_t>(priority)];
+  if (least != std::numeric_limits<Service>::max()) floor = std::max(floor, least);
+  return floor;
+}
+
+}  // namespace nvs::core

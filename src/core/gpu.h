@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schedule of one GPU: who holds it, who waits for it, what it owes to whom, and its totals.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/instant.h"
+#include "core/class_floors.h"
+#include "core/ids.h"
+#include "core/policy.h"
+#include "core/presence.h"
+#include "core/seat.h"
+#include "core/waiting_line.h"
+
+namespace nvs::core {
+
+struct Gpu {
+  GpuId id{};
+  std::uint64_t capacity_bytes = 0;
+  GpuPolicy policy;
+
+  std::vector<Seat*>
+      holders;               // with a window, open or closing; where there are windows, mostly one
+  Seat* open = nullptr;      // the one that is not closing; always nobody in concurrent mode
+  Seat* waker = nullptr;     // began to wait in this step, and may take the GPU in mid-window
+  Seat* promised = nullptr;  // for whom the latest window was ended
+  Tenant* reserved = nullptr;  // the gang it is kept for
+  WaitingLine line;
+  ClassFloors floors;
+  std::array<std::uint32_t, kPriorities> holding{};  // holders by class
+  Presence presence;
+  std::uint32_t present = 0;  // tenants that hold, wait or run beside
+
+  Instant accounted;  // until when totals and floors are right
+  std::optional<TenantId> last_held;
+  std::uint64_t switches = 0;
+  Duration held;
+  Duration handover;
+
+  std::optional<Instant> timer;      // as it stands in Deadlines
+  std::optional<Instant> try_again;  // when a gang that could not start may be able to
+  bool touched = false;
+
+  bool has_windows() const { return policy.mode != Mode::concurrent; }
+  // Brings totals and floors up to `now`; to be called before holders or line change.
+  void account(Instant now);
+  // The totals as they are at `now`, which is not before the last account().
+  Duration held_at(Instant now) const;
+  Duration handover_at(Instant now) const;
+  // The least service among those of a class that wait or hold; it never falls.
+  Service floor_of(Priority priority);
+
+ private:
+  std::array<Service, kPriorities> service_floor_{};
+};
+
+}  // namespace nvs::core

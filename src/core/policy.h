@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What users may set: modes, priorities, lengths of windows and turns; and the fixed times and
+// shares of the schedule, each in one place with its reason.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/instant.h"
+
+namespace nvs::core {
+
+enum class Mode : std::uint8_t {
+  automatic,   // all that fit are resident and take windows
+  serial,      // one tenant at a time, for whole turns
+  concurrent,  // no windows, no turns: the driver slices
+};
+
+enum class Priority : std::uint8_t { low, normal, high };
+inline constexpr int kPriorities = 3;
+
+// Of one GPU.
+struct GpuPolicy {
+  Mode mode = Mode::automatic;
+  Duration window = Duration::from_ms(20);
+  std::optional<Duration> turn;  // nothing: chosen by the core (REQUIREMENTS.md, A5)
+};
+
+inline constexpr Duration kWindowMin = Duration::from_ms(1);
+inline constexpr Duration kWindowMax = Duration::from_s(1);
+inline constexpr Duration kTurnMin = Duration::from_ms(100);
+inline constexpr Duration kTurnMax = Duration::from_s(3600);
+// A turn of serial mode where nobody set one.
+inline constexpr Duration kSerialTurn = Duration::from_s(30);
+
+// How much GPU time a client may have queued while somebody waits or may come.
+inline constexpr Duration kQueueBound = Duration::from_ms(2);
+// A tenant that used the GPU within this time may come back at any moment: the others' queues are
+// bounded although nobody waits, or its next request would find a second of work before it.
+inline constexpr Duration kPresence = Duration::from_s(10);
+// A tenant's GPUs are a gang if it used them within this time of each other.
+inline constexpr Duration kGangMemory = Duration::from_s(1);
+
+// What a tenant that slept is let ahead of those that did not, at most.
+inline constexpr Duration kSleeperCredit = Duration::from_ms(20);
+// A tenant that wakes takes the GPU from one that is ahead of it by more than this.
+inline constexpr Duration kWakeupLead = Duration::from_ms(3);
+// What such a tenant is charged in the order of service, though not on its bill: one that wakes
+// thousands of times a second would waste the GPU on switches.
+inline constexpr Duration kSwitchCost = Duration::from_us(200);
+
+// Shares of a GPU, in parts of 1000, that waiting tenants of a class get however many of a higher
+// class have work: high tenants cannot have more than four fifths, low ones starve never.
+inline constexpr int kFloorShareNormal = 200;
+inline constexpr int kFloorShareLow = 50;
+
+// A client that says nothing for so long after it was told to close is unresponsive. A CPU limit
+// alone can hold it 100 ms.
+inline constexpr Duration kSilenceMax = Duration::from_ms(300);
+// The others wait no longer than this for a drain, however alive the client says it is: a kernel
+// that runs for minutes is sliced by the driver from then on.
+inline constexpr Duration kDrainMax = Duration::from_s(10);
+// A tenant that could not drain runs beside the others, and is asked again after this; the wait
+// doubles each time.
+inline constexpr Duration kRefusalRetry = Duration::from_s(1);
+inline constexpr Duration kRefusalRetryMax = Duration::from_s(30);
+
+}  // namespace nvs::core

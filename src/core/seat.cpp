@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/seat.h"
+
+#include "core/books.h"
+#include "core/gpu.h"
+
+namespace nvs::core {
+
+// Where there are no windows nobody is served before another, and whoever is left out of account
+// takes nothing from the others' turn: only windows count as service.
+// A gang keeps others off all its GPUs, whichever of them it works on.
+bool Seat::earns() const {
+  if (hold == Hold::none || !gpu->has_windows()) return false;
+  return busy > 0 || in_gang;
+}
+
+void Seat::accrue(Instant now) {
+  const Duration span = now - accrued;
+  if (busy > 0) bill.add(span);
+  if (earns()) service += scaled(span, tenant->weight);
+  accrued = now;
+}
+
+Service Seat::service_at(Instant now) const {
+  if (!earns()) return service;
+  return service + scaled(now - accrued, tenant->weight);
+}
+
+void Seat::count(const Gate& gate, int by) {
+  const auto add = [by](std::uint32_t& to, bool counts) {
+    if (counts) to += static_cast<std::uint32_t>(by);
+  };
+  using enum GateState;
+  const bool at_work = gate.state != closed && gate.state != GateState::silent;
+  add(this->closed, gate.state == closed);
+  add(wanting, gate.state == closed && gate.wants);
+  add(busy, at_work && !gate.idle);
+  add(blocking, gate.state == open || gate.state == closing);
+  add(beside, gate.state == loose || gate.state == late);
+  add(this->silent, gate.state == GateState::silent);
+}
+
+}  // namespace nvs::core

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tenant on a GPU: its place in the schedule, its gates there, and what it has had. The counts
+// over its gates are kept up to date, so that no decision has to walk through them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/instant.h"
+#include "core/effect.h"
+#include "core/gate.h"
+#include "core/ids.h"
+#include "core/policy.h"
+#include "core/quota.h"
+
+namespace nvs::core {
+
+struct Gpu;
+struct Tenant;
+
+// Virtual service: nanoseconds had, scaled by weight. Least served is served first.
+using Service = std::int64_t;
+
+// What a span counts for a tenant of this weight.
+constexpr Service scaled(Duration span, std::uint32_t weight) {
+  return span.ns() * 100 / static_cast<std::int64_t>(weight);
+}
+
+enum class Hold : std::uint8_t { none, open, closing };
+
+struct Seat {
+  Tenant* tenant = nullptr;
+  Gpu* gpu = nullptr;
+  std::vector<Gate*> gates;  // in the order of their clients
+
+  // Over the gates.
+  std::uint32_t wanting = 0;  // closed, with threads at them
+  std::uint32_t closed = 0;
+  std::uint32_t busy = 0;      // with work, as far as they said
+  std::uint32_t blocking = 0;  // open or closing: nobody else may run
+  std::uint32_t beside = 0;    // open or closing, and left out of account: loose, late
+  std::uint32_t silent = 0;
+
+  Hold hold = Hold::none;
+  bool waiting = false;   // stands in the GPU's line
+  bool as_gang = false;   // in which half of the line
+  bool in_gang = false;   // its window ends together with the tenant's others
+  bool by_floor = false;  // its window was owed to its class
+  bool woke = false;      // it takes the GPU from somebody in the middle of a window
+  bool ended_busy = false;
+  bool active = false;  // as it was when gates of it last changed
+  WindowTerms terms;
+  Instant opened;
+  Instant window_end;
+  Instant ended;  // when it last lost its window
+  Instant waiting_since;
+  Instant last_present;  // as it stands in Presence
+  bool in_presence = false;
+  bool present = false;  // holds, waits or runs beside
+
+  Service service = 0;
+  Instant accrued;  // until when service and bill are right
+  Bill bill;
+  Duration waited;
+  Duration longest_wait;
+  std::uint64_t windows = 0;
+
+  // Brings service and bill up to `now`; to be called before anything they depend on changes.
+  void accrue(Instant now);
+  Service service_at(Instant now) const;
+  // Takes a gate out of the counts, and puts it back in after it was changed.
+  void uncount(const Gate& gate) { count(gate, -1); }
+  void recount(const Gate& gate) { count(gate, +1); }
+
+ private:
+  bool earns() const;
+  void count(const Gate& gate, int by);
+};
+
+}  // namespace nvs::core

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A picture of the schedule for status, traces, metrics and checkers. Plain data, copied out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/instant.h"
+#include "core/ids.h"
+#include "core/policy.h"
+
+namespace nvs::core {
+
+enum class TenantState : std::uint8_t {
+  absent,        // never used this GPU
+  idle,          // has no work; may still have its window, while nobody wants it
+  waiting,       // wants the GPU
+  running,       // has its window, with work
+  draining,      // its window is being closed
+  loose,         // could not drain: runs beside the others
+  unresponsive,  // did not answer: others go on without it
+  paused,
+};
+
+struct TenantOnGpu {
+  GpuId gpu;
+  TenantState state = TenantState::absent;
+  Duration used;         // GPU time billed, all in all
+  Duration waited;       // all in all
+  Duration waiting_now;  // since it last asked; zero if it does not wait
+  Duration longest_wait;
+  std::uint64_t windows = 0;
+};
+
+struct TenantView {
+  TenantId tenant;
+  Priority priority = Priority::normal;
+  std::uint32_t weight = 100;
+  bool paused = false;
+  std::vector<ClientId> clients;
+  std::vector<TenantOnGpu> gpus;  // those it ever used
+};
+
+struct GpuView {
+  GpuId gpu;
+  GpuPolicy policy;
+  std::uint64_t capacity_bytes = 0;
+  std::optional<TenantId> holder;  // whose window is open or draining
+  std::vector<TenantId> loose;     // run beside it
+  std::uint32_t waiting = 0;
+  std::uint64_t switches = 0;  // windows that went to another tenant than the one before
+  Duration held;               // time in which somebody had the window
+  Duration handover;           // time between a window's end and the next while somebody waited
+};
+
+struct NodeView {
+  std::vector<GpuView> gpus;
+  std::vector<TenantView> tenants;
+};
+
+}  // namespace nvs::core

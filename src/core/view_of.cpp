@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/view_of.h"
+
+#include <algorithm>
+
+namespace nvs::core {
+namespace {
+
+bool is_loose(const Seat& seat) {
+  return std::any_of(seat.gates.begin(), seat.gates.end(),
+                     [](const Gate* gate) { return gate->refused; });
+}
+
+TenantState state_of(const Seat& seat) {
+  if (seat.hold == Hold::closing) return TenantState::draining;
+  if (seat.hold == Hold::open) {
+    return seat.busy > 0 ? TenantState::running : TenantState::idle;
+  }
+  if (seat.silent > 0) return TenantState::unresponsive;
+  if (is_loose(seat)) return TenantState::loose;
+  if (seat.tenant->paused) return TenantState::paused;
+  if (seat.waiting) return TenantState::waiting;
+  return seat.beside > 0 ? TenantState::draining : TenantState::idle;
+}
+
+TenantOnGpu on_gpu(const Seat& seat, Instant now) {
+  TenantOnGpu view{};
+  view.gpu = seat.gpu->id;
+  view.state = state_of(seat);
+  view.used = seat.bill.used();
+  if (seat.busy > 0) view.used += now - seat.accrued;
+  view.waiting_now = seat.waiting ? now - seat.waiting_since : Duration{};
+  view.waited = seat.waited + view.waiting_now;
+  view.longest_wait = std::max(seat.longest_wait, view.waiting_now);
+  view.windows = seat.windows;
+  return view;
+}
+
+TenantView view_of(const Tenant& tenant, Instant now) {
+  TenantView view{};
+  view.tenant = tenant.id;
+  view.priority = tenant.priority;
+  view.weight = tenant.weight;
+  view.paused = tenant.paused;
+  for (const Client* client : tenant.clients) view.clients.push_back(client->id);
+  for (const auto& seat : tenant.seats) {
+    if (seat) view.gpus.push_back(on_gpu(*seat, now));
+  }
+  return view;
+}
+
+// The one whose window is open, else one whose window closes.
+std::optional<TenantId> holder_of(const Gpu& gpu) {
+  if (gpu.open != nullptr) return gpu.open->tenant->id;
+  if (gpu.holders.empty()) return std::nullopt;
+  return gpu.holders.front()->tenant->id;
+}
+
+GpuView view_of(const Gpu& gpu, Instant now) {
+  GpuView view{};
+  view.gpu = gpu.id;
+  view.policy = gpu.policy;
+  view.capacity_bytes = gpu.capacity_bytes;
+  view.holder = holder_of(gpu);
+  view.waiting = gpu.line.size();
+  view.switches = gpu.switches;
+  view.held = gpu.held_at(now);
+  view.handover = gpu.handover_at(now);
+  return view;
+}
+
+}  // namespace
+
+NodeView view_of(const Node& node, Instant now) {
+  NodeView view;
+  for (const Gpu& gpu : node.gpus) view.gpus.push_back(view_of(gpu, now));
+  for (const auto& [id, tenant] : node.books.tenants()) {
+    view.tenants.push_back(view_of(tenant, now));
+    for (const auto& seat : tenant.seats) {
+      if (seat && is_loose(*seat)) view.gpus[index_of(seat->gpu->id)].loose.push_back(id);
+    }
+  }
+  return view;
+}
+
+}  // namespace nvs::core

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/waiting_line.h"
+
+#include "base/assert.h"
+#include "core/books.h"
+
+namespace nvs::core {
+
+LineKey WaitingLine::key_of(Seat& seat) {
+  return {seat.service, seat.waiting_since, seat.tenant->id, &seat};
+}
+
+WaitingLine::Ordered& WaitingLine::line_of(const Seat& seat) {
+  return lines_[seat.as_gang ? 1 : 0][index(seat.tenant->priority)];
+}
+
+void WaitingLine::add(Seat& seat) {
+  const bool fresh = line_of(seat).insert(key_of(seat)).second;
+  NVS_ASSERT(fresh);
+  ++size_;
+}
+
+void WaitingLine::remove(Seat& seat) {
+  const std::size_t gone = line_of(seat).erase(key_of(seat));
+  NVS_ASSERT(gone == 1);
+  --size_;
+}
+
+void WaitingLine::move_to_gangs(Seat& seat) {
+  if (seat.as_gang) return;
+  remove(seat);
+  seat.as_gang = true;
+  add(seat);
+}
+
+std::uint32_t WaitingLine::size_of(Priority priority) const {
+  return static_cast<std::uint32_t>(singles(priority).size() + gangs(priority).size());
+}
+
+const LineKey* WaitingLine::first(Priority priority) const {
+  const Ordered& single = singles(priority);
+  const Ordered& gang = gangs(priority);
+  if (gang.empty()) return single.empty() ? nullptr : &*single.begin();
+  if (single.empty() || *gang.begin() < *single.begin()) return &*gang.begin();
+  return &*single.begin();
+}
+
+}  // namespace nvs::core

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/windows.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "core/choice.h"
+#include "core/drains.h"
+#include "core/gangs.h"
+#include "core/residency.h"
+#include "core/terms.h"
+
+namespace nvs::core {
+namespace {
+
+std::size_t class_of(const Seat& seat) { return static_cast<std::size_t>(seat.tenant->priority); }
+
+void note_presence(Node& node, Seat& seat) {
+  const bool present = seat.hold != Hold::none || seat.waiting || seat.beside > 0;
+  if (present == seat.present) return;
+  seat.present = present;
+  Gpu& gpu = *seat.gpu;
+  if (present) {
+    ++gpu.present;
+    if (seat.in_presence) gpu.presence.forget(seat.tenant->id, seat.last_present);
+  } else {
+    --gpu.present;
+    seat.last_present = node.now;
+    gpu.presence.left(seat.tenant->id, node.now);
+  }
+  seat.in_presence = !present;
+}
+
+void join_line(Node& node, Seat& seat) {
+  Gpu& gpu = *seat.gpu;
+  gpu.account(node.now);
+  // Whoever slept is let ahead a little of those that did not, and no more: time not used is gone.
+  // One that wants more as soon as it has drained did not sleep, and keeps what it is owed.
+  const Service least =
+      gpu.floor_of(seat.tenant->priority) - scaled(kSleeperCredit, seat.tenant->weight);
+  if (seat.windows == 0 || seat.ended < node.now) seat.service = std::max(seat.service, least);
+  seat.waiting = true;
+  seat.as_gang = false;
+  seat.woke = false;
+  seat.waiting_since = node.now;
+  if (seat.tenant->lines++ == 0) seat.tenant->waiting_since = node.now;
+  gpu.line.add(seat);
+  gpu.waker = &seat;
+  line_up(node, seat);
+}
+
+void leave_line(Node& node, Seat& seat) {
+  Gpu& gpu = *seat.gpu;
+  gpu.account(node.now);
+  gpu.floor_of(seat.tenant->priority);  // keeps what this seat says about the floor
+  gpu.line.remove(seat);
+  if (gpu.waker == &seat) gpu.waker = nullptr;
+  if (gpu.promised == &seat) gpu.promised = nullptr;
+  seat.waiting = false;
+  --seat.tenant->lines;
+  const Duration wait = node.now - seat.waiting_since;
+  seat.waited += wait;
+  seat.longest_wait = std::max(seat.longest_wait, wait);
+}
+
+void begin_hold(Node& node, Seat& seat, Hold hold) {
+  NVS_ASSERT(seat.hold == Hold::none);
+  if (seat.waiting) leave_line(node, seat);
+  Gpu& gpu = *seat.gpu;
+  gpu.account(node.now);
+  seat.accrue(node.now);
+  seat.hold = hold;
+  gpu.holders.push_back(&seat);
+  ++gpu.holding[class_of(seat)];
+  note_presence(node, seat);
+  node.touch(gpu);
+}
+
+void release(Node& node, Seat& seat) {
+  Gpu& gpu = *seat.gpu;
+  gpu.account(node.now);
+  seat.accrue(node.now);
+  gpu.floor_of(seat.tenant->priority);
+  std::erase(gpu.holders, &seat);
+  --gpu.holding[class_of(seat)];
+  if (gpu.open == &seat) gpu.open = nullptr;
+  seat.hold = Hold::none;
+  seat.by_floor = false;
+  seat.ended = node.now;
+  if (seat.in_gang) level_gang(node, *seat.tenant);
+}
+
+void open_gate(Node& node, Gate& gate) {
+  node.change(gate, [&node](Gate& it) {
+    it.state = GateState::open;
+    it.idle = !it.wants;
+    it.wants = false;
+    it.let_in = false;
+    it.grant = node.fresh_grant();
+  });
+  node.emit(OpenWindow{gate.client, gate.seat->gpu->id, gate.grant, gate.seat->terms});
+}
+
+// Places that the gang kept and does not need any more.
+void settle_kept(Node& node, const Tenant& tenant) {
+  for (const auto& seat : tenant.seats) {
+    if (!seat || !seat->in_gang || seat->hold != Hold::open || seat->blocking > 0) continue;
+    if (!is_kept(*seat)) settle(node, *seat);
+  }
+}
+
+}  // namespace
+
+void open_window(Node& node, Seat& seat) {
+  Gpu& gpu = *seat.gpu;
+  begin_hold(node, seat, Hold::open);
+  if (gpu.has_windows()) {
+    NVS_ASSERT(gpu.open == nullptr);
+    gpu.open = &seat;
+  }
+  if (std::exchange(seat.woke, false)) {
+    seat.service += scaled(kSwitchCost, seat.tenant->weight);
+  }
+  seat.by_floor = gpu.floors.is_due(seat.tenant->priority, span_of(gpu.policy));
+  seat.opened = node.now;
+  seat.window_end = node.now;
+  seat.ended_busy = false;
+  ++seat.windows;
+  if (gpu.last_held != seat.tenant->id) ++gpu.switches;
+  gpu.last_held = seat.tenant->id;
+  seat.terms = terms_for(gpu, seat, node.now);
+  for (Gate* gate : seat.gates) {
+    if (gate->state == GateState::closed) open_gate(node, *gate);
+  }
+}
+
+void join_window(Node& node, Gate& gate) {
+  open_gate(node, gate);
+  settle(node, *gate.seat);
+}
+
+void end_window_here(Node& node, Seat& seat) {
+  if (seat.hold != Hold::open) return;
+  Gpu& gpu = *seat.gpu;
+  gpu.account(node.now);
+  seat.ended_busy = seat.busy > 0;
+  seat.hold = Hold::closing;
+  if (gpu.open == &seat) gpu.open = nullptr;
+  for (Gate* gate : seat.gates) {
+    if (gate->state == GateState::open) begin_drain(node, *gate);
+  }
+  settle(node, seat);
+}
+
+void end_window(Node& node, Seat& seat) {
+  if (!seat.in_gang) {
+    end_window_here(node, seat);
+    return;
+  }
+  for (const auto& other : seat.tenant->seats) {
+    if (other && other->in_gang) end_window_here(node, *other);
+  }
+}
+
+bool is_kept(const Seat& seat) {
+  const bool given_up = seat.hold == Hold::open && seat.blocking == 0 && seat.closed > 0;
+  return given_up && seat.in_gang && !is_idle(seat);
+}
+
+void close_stray(Node& node, Gate& gate) {
+  Seat& seat = *gate.seat;
+  node.change(gate, [&node](Gate& it) {
+    it.state = GateState::open;
+    it.idle = false;
+    it.wants = false;
+    it.grant = node.fresh_grant();
+  });
+  if (seat.hold == Hold::none) {
+    begin_hold(node, seat, Hold::closing);
+    seat.ended_busy = true;
+  }
+  begin_drain(node, gate);
+  settle(node, seat);
+}
+
+void settle(Node& node, Seat& seat) {
+  const bool was_in_gang = seat.in_gang;
+  if (seat.hold != Hold::none && seat.blocking == 0 && !is_kept(seat)) release(node, seat);
+  const bool waits = seat.hold == Hold::none && seat.wanting > 0 && !seat.tenant->paused;
+  if (waits && !seat.waiting) join_line(node, seat);
+  if (!waits && seat.waiting) leave_line(node, seat);
+  note_presence(node, seat);
+  note_activity(node, seat);
+  node.touch(*seat.gpu);
+  if (was_in_gang) settle_kept(node, *seat.tenant);
+}
+
+void set_service(Node& node, Seat& seat, Service service) {
+  seat.gpu->account(node.now);
+  seat.accrue(node.now);
+  if (seat.waiting) seat.gpu->line.remove(seat);
+  seat.service = service;
+  if (seat.waiting) seat.gpu->line.add(seat);
+}
+
+}  // namespace nvs::core

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows on one GPU: order, ends, terms, bills.
+#include "core/windows.h"
+
+#include <gtest/gtest.h>
+
+#include "core/sim_node.h"
+
+namespace nvs::core {
+namespace {
+
+TEST(Windows, AFreeGpuIsOpenedAtOnceAndWithoutTerms) {
+  SimNode node;
+  node.join(1, 1);
+  node.want(1);
+  EXPECT_EQ(node.effects_text(), "open client=1 gpu=0 grant=1\n");
+  node.pass_ms(60'000);
+  EXPECT_TRUE(node.is_open(1)) << "nothing is closed while nobody waits";
+  EXPECT_EQ(node.seat(1).used, Duration::from_ms(60'000));
+}
+
+TEST(Windows, TheWindowIsOverAtOnceForTheFirstToWaitAfterItsEnd) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 2);
+  node.want(1);
+  node.pass_ms(100);
+  node.want(2);
+  EXPECT_EQ(node.effects_text(), "close client=1 gpu=0 grant=1\n");
+  node.drained(1);
+  EXPECT_EQ(node.effects_text(), "open client=2 gpu=0 grant=2 bounded\n");
+}
+
+TEST(Windows, AWaiterWithinTheWindowWaitsForItsEnd) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 2);
+  node.want(1);
+  node.pass_ms(5);
+  node.want(2);
+  EXPECT_EQ(node.effects_text(), "terms client=1 gpu=0 grant=1 bounded awaited\n");
+  node.pass(Duration::from_us(14'999));
+  EXPECT_TRUE(node.is_open(1));
+  node.pass(Duration::from_us(1));
+  EXPECT_TRUE(node.is_closing(1));
+  EXPECT_EQ(node.seat(2).waiting_now, Duration::from_ms(15));
+}
+
+TEST(Windows, TwoThatSaturateShareEqually) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 2);
+  node.saturate(1);
+  node.saturate(2);
+  node.pass_ms(10'000);
+  const double part = node.used(1).seconds() / 10;
+  EXPECT_NEAR(part, 0.5, 0.01);
+  EXPECT_EQ(node.used(1) + node.used(2), Duration::from_ms(10'000));
+}
+
+TEST(Windows, WeightsAreShares) {
+  SimNode node;
+  node.join(1, 1, Priority::normal, 300);
+  node.join(2, 2, Priority::normal, 100);
+  node.saturate(1);
+  node.saturate(2);
+  node.pass_ms(10'000);
+  EXPECT_NEAR(node.used(1).seconds() / 10, 0.75, 0.01);
+}
+
+TEST(Windows, OneThatSleepsTakesTheGpuWhenItWakes) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 2);
+  node.want(2);
+  node.idle(2);
+  node.saturate(1);
+  node.drained(2);
+  node.pass_ms(107);
+  node.want(2);
+  EXPECT_TRUE(node.is_closing(1)) << "in the middle of a window";
+}
+
+TEST(Windows, OneThatSleepsMuchHasItsWorkDoneAtOnceAndTheOtherHasTheRest) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 2);
+  node.burst(2, 0, Duration::from_us(50), Duration::from_ms(10));
+  node.pass_ms(5);
+  node.saturate(1);
+  node.pass_ms(10'000);
+  EXPECT_LT(node.seat(2).longest_wait, Duration::from_ms(1));
+  EXPECT_GT(node.used(1).seconds() / 10, 0.97);
+  EXPECT_EQ(node.opened(2), 1001);
+}
+
+TEST(Windows, WakingAThousandTimesASecondDoesNotPay) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 2);
+  node.saturate(1);
+  node.burst(2, 0, Duration::from_us(300), Duration::from_us(700));
+  node.pass_ms(10'000);
+  // Its switches are charged, so that in the end it has to wait for ordinary windows.
+  EXPECT_GT(node.used(1).seconds() / 10, 0.5);
+  EXPECT_GT(node.seat(2).longest_wait, Duration::from_ms(5));
+}
+
+TEST(Windows, SwitchesAreChargedToWhoWakes) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 2);
+  node.burst(2, 0, Duration::from_us(10), Duration::from_us(150));
+  node.saturate(1);
+  node.pass_ms(1000);
+  // It asks 6666 times, for a fifteenth of the GPU, but each switch costs the other far more.
+  EXPECT_LT(node.opened(2), 5000);
+  EXPECT_LT(node.used(2), Duration::from_ms(100));
+}
+
+TEST(Windows, WhoeverLostItsWindowWaitsForTheOneItWasEndedFor) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(3, 1);
+  node.join(2, 2);
+  node.want(2);
+  node.pass_ms(20);
+  node.want(1);
+  node.want(3);
+  node.pass_ms(25);
+  node.drained(2);
+  node.want(2);
+  node.pass_ms(20);
+  ASSERT_TRUE(node.is_closing(1)) << "5 ms behind is not enough to go on";
+  node.want(1);
+  node.drained(1);
+  node.drained(3);
+  EXPECT_TRUE(node.is_open(2));
+}
+
+TEST(Windows, AnIdleHolderIsClosedForAnyone) {
+  SimNode node;
+  node.join(1, 1, Priority::high);
+  node.join(2, 2, Priority::low);
+  node.want(1);
+  node.want(2);
+  EXPECT_TRUE(node.is_open(1));
+  node.pass_ms(1);
+  node.idle(1);
+  EXPECT_TRUE(node.is_closing(1));
+}
+
+TEST(Windows, IdleTimeIsNotBilled) {
+  SimNode node;
+  node.join(1, 1);
+  node.want(1);
+  node.pass_ms(3);
+  node.idle(1);
+  EXPECT_EQ(node.seat(1).state, TenantState::idle);
+  node.pass_ms(5);
+  node.busy(1);
+  EXPECT_EQ(node.seat(1).state, TenantState::running);
+  node.pass_ms(2);
+  node.idle(1);
+  node.pass_ms(2);
+  EXPECT_EQ(node.used(1), Duration::from_ms(5));
+}
+
+TEST(Windows, ClientsOfATenantRunTogether) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 1);
+  node.join(3, 2);
+  node.want(1);
+  node.want(2);
+  EXPECT_EQ(node.effects_text(), "open client=2 gpu=0 grant=2\n") << "its tenant's window is open";
+  node.pass_ms(20);
+  node.want(3);
+  EXPECT_EQ(node.effects_text(), "close client=1 gpu=0 grant=1\nclose client=2 gpu=0 grant=2\n");
+  node.drained(2);
+  EXPECT_EQ(node.effects_text(), "");
+  node.drained(1);
+  EXPECT_EQ(node.effects_text(), "open client=3 gpu=0 grant=3 bounded\n");
+  node.want(1);
+  node.pass_ms(20);
+  node.drained(3);
+  EXPECT_EQ(node.effects_text(),
+            "open client=1 gpu=0 grant=4 bounded\nopen client=2 gpu=0 grant=5 bounded\n")
+      << "all clients that ever wanted this GPU";
+}
+
+TEST(Windows, BoundsEndWhenTheOtherHasBeenAwayLongEnough) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 2);
+  node.want(2);
+  node.want(1);
+  node.idle(2);
+  node.drained(2);
+  EXPECT_EQ(node.effects_text(), "open client=1 gpu=0 grant=2 bounded\n");
+  node.pass(kPresence - Duration::from_ns(1));
+  EXPECT_EQ(node.deadline(), node.now() + Duration::from_ns(1));
+  node.pass(Duration::from_ns(1));
+  EXPECT_EQ(node.effects_text(), "terms client=1 gpu=0 grant=2\n");
+}
+
+TEST(Windows, ATenantThatLeftForGoodIsNotExpectedBack) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 2);
+  node.want(2);
+  node.want(1);
+  node.leave(2);
+  EXPECT_EQ(node.effects_text(), "open client=1 gpu=0 grant=2\n");
+}
+
+TEST(Windows, TheHolderGoesOnAtItsWindowsEndIfItIsNextAnyway) {
+  SimNode node;
+  node.join(1, 1, Priority::high);
+  node.join(2, 2, Priority::normal);
+  node.saturate(1);
+  node.want(2);
+  node.pass_ms(90);
+  EXPECT_EQ(node.opened(1), 1) << "a drain in between would only cost time";
+  node.pass_ms(20);
+  EXPECT_TRUE(node.is_open(2)) << "a fifth of the time is owed to it";
+}
+
+}  // namespace
+}  // namespace nvs::core
