@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/checkers/checkers.h"
+
+namespace nvs::sim {
+
+Checkers make_all_checkers(RunTraits traits) {
+  Checkers all;
+  all.push_back(make_departed_clients());
+  all.push_back(make_fresh_grants());
+  all.push_back(make_exclusive_windows());
+  all.push_back(make_needless_closes());
+  all.push_back(make_no_gaps());
+  all.push_back(make_gangs());
+  all.push_back(make_catch_up());
+  all.push_back(make_terms());
+  all.push_back(make_priorities());
+  all.push_back(make_serial_turns());
+  all.push_back(make_service_bound());
+  all.push_back(make_shares(traits));
+  all.push_back(make_busy_loop());
+  all.push_back(make_books());
+  return all;
+}
+
+}  // namespace nvs::sim

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each checker, content with a good history and not with a bad one.
+#include "tests/sim/checkers/checkers.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/sim/checkers/history.h"
+
+namespace nvs::sim {
+namespace {
+
+using core::ClientId;
+using core::GpuId;
+using core::GrantId;
+using core::Priority;
+using core::TenantId;
+
+constexpr Duration ms(int n) { return Duration::from_ms(n); }
+
+void expect_complaint(const History& history, const std::string& part) {
+  EXPECT_NE(history.complaint().find(part), std::string::npos) << history.complaint();
+}
+
+TEST(DepartedClients, FindsEffectsForTheGoneAndTheUnknown) {
+  EXPECT_EQ(History(make_departed_clients()).join(1).want(1, {open(1, 1)}).complaint(), "");
+  expect_complaint(History(make_departed_clients()).join(1).leave(1).tick({open(1, 1)}), "left");
+  expect_complaint(History(make_departed_clients()).tick({open(7, 1)}), "never joined");
+  expect_complaint(History(make_departed_clients()).join(1).tick({open(1, 1, {}, 3)}),
+                   "never added");
+}
+
+History one_open() { return History(make_fresh_grants()).join(1).join(2).want(1, {open(1, 5)}); }
+
+TEST(FreshGrants, FindsUsedGrantsAndWindowsThatAreOpenAlready) {
+  EXPECT_EQ(one_open().want(2, {close(1, 5)}).drained(1, 5, {open(2, 6)}).complaint(), "");
+  expect_complaint(one_open().tick({open(1, 6)}), "its window is open");
+  expect_complaint(one_open().want(2, {open(2, 5)}), "used grant");
+  expect_complaint(one_open().want(2, {close(1, 5), open(1, 6)}), "has not answered");
+}
+
+TEST(FreshGrants, FindsStaleGrantsAndWordsThatSayNothing) {
+  expect_complaint(one_open().want(2, {close(1, 4)}), "stale");
+  expect_complaint(one_open().want(2, {close(1, 5), close(1, 5)}), "not open");
+  expect_complaint(one_open().want(2, {change(1, 4, kAwaited)}), "no such open window");
+  expect_complaint(one_open().tick({change(1, 5, {})}), "its terms already");
+  expect_complaint(one_open().tick({let_in(1, 5)}), "gate is open");
+  expect_complaint(one_open().want(2, {let_in(2, 5)}), "used grant");
+}
+
+TEST(ExclusiveWindows, FindsTwoTenants) {
+  const auto begin = [] {
+    return History(make_exclusive_windows()).join(1).join(2).join(3, 1).want(1, {open(1, 1)});
+  };
+  EXPECT_EQ(begin().want(3, {open(3, 2)}).complaint(), "") << "same tenant";
+  expect_complaint(begin().want(2, {open(2, 2)}), "has not drained");
+  expect_complaint(begin().want(2, {close(1, 1), open(2, 2)}), "has not drained");
+  EXPECT_EQ(begin().want(2, {close(1, 1)}).drained(1, 1, {open(2, 2)}).complaint(), "");
+}
+
+TEST(ExclusiveWindows, LeavesOutTheSilentAndTheLoose) {
+  const auto closing = [] {
+    History history(make_exclusive_windows());
+    history.join(1).join(2).want(1, {open(1, 1)}).want(2, {close(1, 1)});
+    return history;
+  };
+  expect_complaint(closing().wait(ms(299)).tick({open(2, 2)}), "has not drained");
+  EXPECT_EQ(closing().wait(ms(300)).tick({open(2, 2)}).complaint(), "");
+  EXPECT_EQ(closing()
+                .step(core::DrainRefused{ClientId{1}, GpuId{0}, GrantId{1}}, {open(2, 2)})
+                .complaint(),
+            "");
+}
+
+TEST(ExclusiveWindows, FindsAnOverlapThatStays) {
+  History history(make_exclusive_windows());
+  history.join(1).join(2);
+  history.step(core::FoundOpen{ClientId{1}, GpuId{0}}).step(core::FoundOpen{ClientId{2}, GpuId{0}});
+  EXPECT_EQ(history.wait(ms(1000)).tick({}).complaint(), "");
+  expect_complaint(history.wait(ms(4000)).tick({}), "stay open together");
+}
+
+TEST(NeedlessCloses, FindsACloseThatNobodyWaitsFor) {
+  const auto begin = [] {
+    return History(make_needless_closes()).join(1).join(2).want(1, {open(1, 1)});
+  };
+  EXPECT_EQ(begin().want(2, {close(1, 1)}).complaint(), "");
+  EXPECT_EQ(begin().step(core::TenantPaused{TenantId{1}}, {close(1, 1)}).complaint(), "");
+  EXPECT_EQ(begin().step(core::PolicySet{GpuId{0}, {}}, {close(1, 1)}).complaint(), "");
+  expect_complaint(begin().tick({close(1, 1)}), "nobody else waits");
+  expect_complaint(begin().step(core::TenantPaused{TenantId{2}}).want(2, {close(1, 1)}),
+                   "nobody else waits");
+}
+
+TEST(NoGaps, FindsAFreeGpuAndAnIdleHolder) {
+  const auto begin = [] { return History(make_no_gaps()).join(1).join(2); };
+  EXPECT_EQ(begin().want(1, {open(1, 1)}).want(2).complaint(), "");
+  expect_complaint(begin().want(1), "nobody holds");
+  expect_complaint(begin().want(1, {open(1, 1)}).want(2, {close(1, 1)}).drained(1, 1),
+                   "nobody holds");
+  expect_complaint(begin().want(1, {open(1, 1)}).want(2).idle(1, 1), "holder is idle");
+  EXPECT_EQ(begin().want(1, {open(1, 1)}).want(2).idle(1, 1, {close(1, 1)}).complaint(), "");
+}
+
+TEST(NoGaps, FindsAWaiterInConcurrentMode) {
+  History history(make_no_gaps(), 1, {core::Mode::concurrent, ms(20), {}});
+  expect_complaint(history.join(1).join(2).want(1, {open(1, 1)}).want(2), "concurrent");
+}
+
+TEST(Gangs, FindsAGangThatIsServedInParts) {
+  const auto begin = [] {
+    History history(make_gangs(), 2);
+    history.join(1).join(2).want(2, {open(2, 1)});
+    history.want(1, {}, 0).want(1, {}, 1).wait(ms(5000)).tick({close(2, 1)});
+    return history;
+  };
+  EXPECT_EQ(begin().drained(2, 1, {open(1, 2), open(1, 3, {}, 1)}).complaint(), "");
+  expect_complaint(begin().drained(2, 1, {open(1, 2)}), "but not gpu 1");
+}
+
+TEST(CatchUp, FindsAStallThatIsNotHelped) {
+  const auto begin = [] {
+    History history(make_catch_up(), 2);
+    history.join(1, 1).join(2, 1).join(3, 3).want(1, {open(1, 1)}).want(2, {}, 1);
+    history.want(3, {close(1, 1)});
+    return history;
+  };
+  const core::DrainStalled stalled{ClientId{1}, GpuId{0}, GrantId{1}};
+  EXPECT_EQ(begin().step(stalled, {let_in(2, 9, 1)}).complaint(), "");
+  expect_complaint(begin().step(stalled), "is not let in");
+  expect_complaint(begin().step(stalled, {let_in(2, 9, 1), let_in(3, 10)}), "waits for nothing");
+  expect_complaint(begin().tick({let_in(2, 9, 1)}), "without a stalled drain");
+}
+
+TEST(Terms, FindsAHolderThatIsNotToldAndOneThatIsToldInVain) {
+  const auto begin = [] { return History(make_terms()).join(1).join(2).want(1, {open(1, 1)}); };
+  EXPECT_EQ(begin().want(2, {change(1, 1, kAwaited)}).complaint(), "");
+  expect_complaint(begin().want(2), "not told that another");
+  expect_complaint(begin().want(2, {change(1, 1, kAwaited)}).leave(2), "nobody does");
+  History free(make_terms(), 1, {core::Mode::concurrent, ms(20), {}});
+  expect_complaint(free.join(1).want(1, {open(1, 1, {true, false})}), "concurrent");
+}
+
+History classes() {
+  History history(make_priorities());
+  history.join(1, 1, Priority::high).join(2, 2, Priority::normal);
+  return history.join(3, 3, Priority::high);
+}
+
+TEST(Priorities, FindsALowerClassThatIsServedFirst) {
+  const auto both_wait = [] {
+    return classes().want(3, {open(3, 1)}).want(2).want(1, {close(3, 1)});
+  };
+  EXPECT_EQ(both_wait().drained(3, 1, {open(1, 2)}).complaint(), "");
+  expect_complaint(both_wait().drained(3, 1, {open(2, 2)}), "begins on gpu 0");
+  // After 200 ms of waiting a fifth of it is owed to the class: two windows.
+  EXPECT_EQ(both_wait().wait(ms(200)).drained(3, 1, {open(2, 2)}).complaint(), "");
+}
+
+TEST(Priorities, FindsAHolderThatDoesNotGiveWay) {
+  EXPECT_EQ(classes().want(2, {open(2, 1)}).want(1, {close(2, 1)}).complaint(), "");
+  expect_complaint(classes().want(2, {open(2, 1)}).want(1), "goes on");
+}
+
+TEST(SerialTurns, FindsATurnCutShort) {
+  const auto begin = [] {
+    History history(make_serial_turns(), 1, {core::Mode::serial, ms(20), ms(500)});
+    history.join(1).join(2).want(1, {open(1, 1)}).want(2);
+    return history;
+  };
+  EXPECT_EQ(begin().wait(ms(500)).tick({close(1, 1)}).complaint(), "");
+  EXPECT_EQ(begin().idle(1, 1, {close(1, 1)}).complaint(), "");
+  EXPECT_EQ(begin().step(core::TenantPaused{TenantId{1}}, {close(1, 1)}).complaint(), "");
+  expect_complaint(begin().wait(ms(499)).tick({close(1, 1)}), "ended after");
+}
+
+TEST(ServiceBound, FindsAWaiterThatIsForgotten) {
+  History history(make_service_bound());
+  history.join(1).join(2).want(1, {open(1, 1)}).want(2);
+  EXPECT_EQ(history.wait(ms(900)).tick({}).complaint(), "");
+  expect_complaint(history.wait(ms(20'000)).tick({}), "has waited");
+}
+
+TEST(ServiceBound, GivesALowClassMoreTimeBesideAHighOne) {
+  History history(make_service_bound());
+  history.join(1, 1, Priority::high).join(2, 2, Priority::low).want(1, {open(1, 1)}).want(2);
+  EXPECT_EQ(history.wait(ms(20'000)).tick({}).complaint(), "");
+  expect_complaint(history.wait(ms(200'000)).tick({}), "has waited");
+}
+
+// Two tenants take turns of these lengths for a while.
+History turns(bool quiet, Duration first, Duration second, std::uint32_t weight) {
+  History history(make_shares({quiet}));
+  history.join(1).join(2, 2, Priority::normal, weight).want(1, {open(1, 1)}).want(2);
+  for (int grant = 1; grant < 200; grant += 2) {
+    history.wait(first).tick({close(1, grant)}).want(1).drained(1, grant, {open(2, grant + 1)});
+    history.wait(second).tick({close(2, grant + 1)}).want(2);
+    history.drained(2, grant + 1, {open(1, grant + 2)});
+  }
+  return history;
+}
+
+TEST(Shares, FindsUnequalSharesInAQuietRun) {
+  EXPECT_EQ(turns(true, ms(20), ms(20), 100).end().complaint(), "");
+  EXPECT_EQ(turns(true, ms(20), ms(60), 300).end().complaint(), "") << "by weight";
+  EXPECT_EQ(turns(false, ms(20), ms(40), 100).end().complaint(), "") << "not quiet";
+  expect_complaint(turns(true, ms(20), ms(24), 100).end(), "its share by weight");
+  expect_complaint(turns(true, ms(20), ms(20), 300).end(), "its share by weight");
+}
+
+TEST(BusyLoop, FindsADeadlineInThePastAndTooManyTicks) {
+  History past(make_busy_loop());
+  expect_complaint(past.deadline(past.now()).tick({}), "has come already");
+  History many(make_busy_loop());
+  many.join(1);
+  for (int n = 0; n < 300; ++n) many.wait(Duration::from_us(500)).tick({});
+  EXPECT_EQ(many.complaint(), "");
+  for (int n = 0; n < 1000; ++n) many.wait(Duration::from_us(500)).tick({});
+  expect_complaint(many, "ticks in a second");
+}
+
+TEST(Books, FindsWhatIsLeftBehind) {
+  EXPECT_EQ(History(make_books()).join(1).leave(1).end().complaint(), "");
+  core::NodeView tenant;
+  tenant.tenants.push_back({TenantId{4}, Priority::normal, 100, false, {}, {}});
+  expect_complaint(History(make_books()).end(tenant), "tenant 4 is in the books");
+  core::NodeView holder;
+  holder.gpus.push_back({});
+  holder.gpus[0].holder = TenantId{5};
+  expect_complaint(History(make_books()).end(holder), "tenant 5 holds");
+  core::NodeView waiter;
+  waiter.gpus.push_back({});
+  waiter.gpus[0].waiting = 1;
+  expect_complaint(History(make_books()).end(waiter), "waits for gpu 0");
+  History deadline(make_books());
+  expect_complaint(deadline.deadline(deadline.now()).tick({}).end(), "a deadline is left");
+}
+
+}  // namespace
+}  // namespace nvs::sim

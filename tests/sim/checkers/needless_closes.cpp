@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nothing is closed while nobody waits: a window goes to an end because another tenant waits, or
+// because somebody paused the tenant or changed the policy; a gang's windows end together.
+#include "tests/sim/checkers/checkers.h"
+#include "tests/sim/checkers/words.h"
+
+namespace nvs::sim {
+namespace {
+
+// How long after a change of policy its consequences may still be under way.
+constexpr Duration kPolicySettles = Duration::from_s(5);
+
+class NeedlessCloses : public Checker {
+ public:
+  NeedlessCloses() : Checker("needless_closes") {}
+
+  void on_effect(const Ledger& ledger, const core::Effect& effect) override {
+    const auto* close = std::get_if<core::CloseWindow>(&effect);
+    const Slot* slot = close != nullptr ? ledger.slot(close->client, close->gpu) : nullptr;
+    if (slot == nullptr) return;
+    const core::TenantId tenant = ledger.client(close->client)->tenant;
+    if (ledger.tenant(tenant).paused || has_reason(ledger, tenant, close->gpu)) return;
+    if (slot->loose && others_about(ledger, tenant, close->gpu)) return;
+    if (ledger.may_be_gang(tenant) && gang_has_reason(ledger, tenant)) return;
+    complain("window of " + text(tenant) + " closed on " + text(close->gpu) +
+             " while nobody else waits for it");
+  }
+
+ private:
+  static bool has_reason(const Ledger& ledger, core::TenantId mine, core::GpuId id) {
+    const LedgerGpu& gpu = ledger.gpu(id);
+    if (ledger.now() - gpu.policy_since < kPolicySettles) return true;
+    for (const core::TenantId other : gpu.waiting) {
+      if (other != mine) return true;
+    }
+    // Another tenant's window overlaps with this one, or a gang comes to take this GPU as well.
+    for (const core::ClientId client : gpu.open) {
+      if (ledger.client(client)->tenant != mine) return true;
+    }
+    return gang_comes(ledger, mine, id);
+  }
+
+  // Whoever could not drain is asked again while others are about.
+  static bool others_about(const Ledger& ledger, core::TenantId mine, core::GpuId id) {
+    for (const LedgerTenant& other : ledger.tenants()) {
+      if (!other.here || &other == &ledger.tenant(mine)) continue;
+      const std::optional<Instant>& last = other.on[core::index_of(id)].held_last;
+      if (last && ledger.now() - *last <= core::kPresence) return true;
+    }
+    return false;
+  }
+
+  static bool gang_comes(const Ledger& ledger, core::TenantId mine, core::GpuId id) {
+    for (const LedgerGpu& gpu : ledger.gpus()) {
+      for (const core::TenantId other : gpu.waiting) {
+        if (other == mine) continue;
+        const Standing& standing = ledger.standing(other, id);
+        if (standing.held_last && ledger.now() - *standing.held_last <= core::kGangMemory) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  static bool gang_has_reason(const Ledger& ledger, core::TenantId mine) {
+    for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
+      if (has_reason(ledger, mine, core::GpuId{index})) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Checker> make_needless_closes() { return std::make_unique<NeedlessCloses>(); }
+
+}  // namespace nvs::sim

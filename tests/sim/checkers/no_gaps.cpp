@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU that somebody waits for is not left unused: if nobody holds it, it is given out in the same
+// step; if its holder is idle, the window is closed in the same step. Gangs may keep a GPU waiting
+// for the others of theirs.
+#include "tests/sim/checkers/checkers.h"
+#include "tests/sim/checkers/words.h"
+
+namespace nvs::sim {
+namespace {
+
+class NoGaps : public Checker {
+ public:
+  NoGaps() : Checker("no_gaps") {}
+
+  void on_settled(const Ledger& ledger, const std::optional<Instant>&) override {
+    for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
+      const core::GpuId id{index};
+      if (!ledger.gpu(id).waiting.empty() && !gangs_about(ledger)) judge(ledger, id);
+    }
+  }
+
+ private:
+  static bool gangs_about(const Ledger& ledger) {
+    if (ledger.gpus().size() < 2) return false;
+    for (const LedgerGpu& gpu : ledger.gpus()) {
+      for (const core::TenantId tenant : gpu.waiting) {
+        if (ledger.may_be_gang(tenant)) return true;
+      }
+      for (const core::ClientId client : gpu.open) {
+        if (ledger.may_be_gang(ledger.client(client)->tenant)) return true;
+      }
+    }
+    return false;
+  }
+
+  void judge(const Ledger& ledger, core::GpuId id) {
+    const LedgerGpu& gpu = ledger.gpu(id);
+    bool held = false, working = false;
+    for (const core::ClientId client : gpu.open) {
+      const Slot& slot = *ledger.slot(client, id);
+      // One that could not drain or did not answer may be waited for once more.
+      if (slot.loose || slot.given_up) return;
+      held |= ledger.holds(slot);
+      working |= ledger.holds(slot) && (slot.gate == Slot::Gate::closing || !slot.idle);
+    }
+    if (gpu.policy.mode == core::Mode::concurrent) {
+      complain(text(gpu.waiting.front()) + " waits for " + text(id) + " in concurrent mode");
+    } else if (!held) {
+      complain(text(gpu.waiting.front()) + " waits for " + text(id) + ", which nobody holds");
+    } else if (!working) {
+      complain(text(gpu.waiting.front()) + " waits for " + text(id) +
+               ", whose holder is idle and not asked to close");
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Checker> make_no_gaps() { return std::make_unique<NoGaps>(); }
+
+}  // namespace nvs::sim

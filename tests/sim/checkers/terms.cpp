@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// While another tenant waits, everyone whose window is open knows it and keeps its queue short;
+// when nobody else was about for a while, nobody's queue is bounded.
+#include "tests/sim/checkers/checkers.h"
+#include "tests/sim/checkers/words.h"
+
+namespace nvs::sim {
+namespace {
+
+class Terms : public Checker {
+ public:
+  Terms() : Checker("terms") {}
+
+  void on_settled(const Ledger& ledger, const std::optional<Instant>&) override {
+    for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
+      const core::GpuId id{index};
+      for (const core::ClientId client : ledger.gpu(id).open) {
+        const Slot& slot = *ledger.slot(client, id);
+        // One that was found open has no terms yet.
+        if (slot.gate == Slot::Gate::open && !slot.found && !slot.loose) {
+          judge(ledger, id, client, slot);
+        }
+      }
+    }
+  }
+
+ private:
+  void judge(const Ledger& ledger, core::GpuId id, core::ClientId client, const Slot& slot) {
+    const LedgerGpu& gpu = ledger.gpu(id);
+    const core::TenantId mine = ledger.client(client)->tenant;
+    const std::string where = text(client) + " of " + text(mine) + " on " + text(id);
+    if (gpu.policy.mode == core::Mode::concurrent) {
+      if (slot.terms.bounded) complain(where + " is bounded in concurrent mode");
+      return;
+    }
+    if (waits_for(gpu, mine)) {
+      if (!slot.terms.bounded || !slot.terms.awaited) {
+        complain(where + " is not told that another tenant waits");
+      }
+    } else if (slot.terms.awaited && !anyone_paused(ledger)) {
+      complain(where + " is told that somebody waits, and nobody does");
+    }
+  }
+
+  static bool waits_for(const LedgerGpu& gpu, core::TenantId mine) {
+    for (const core::TenantId other : gpu.waiting) {
+      if (other != mine) return true;
+    }
+    return false;
+  }
+
+  static bool anyone_paused(const Ledger& ledger) {
+    for (const LedgerTenant& tenant : ledger.tenants()) {
+      if (tenant.here && tenant.paused) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Checker> make_terms() { return std::make_unique<Terms>(); }
+
+}  // namespace nvs::sim

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger.h"
+
+#include <algorithm>
+
+namespace nvs::sim {
+namespace {
+
+template <class Id>
+std::size_t number(Id id) {
+  return static_cast<std::size_t>(id);
+}
+
+template <class Id>
+void drop(std::vector<Id>& list, Id id) {
+  list.erase(std::remove(list.begin(), list.end(), id), list.end());
+}
+
+}  // namespace
+
+void Ledger::apply(Instant now, const core::Event& event) {
+  now_ = std::max(now_, now);
+  // The core looks at what time alone has ended when it is told that time has passed.
+  if (std::holds_alternative<core::Tick>(event)) give_up_silent();
+  std::visit([this](const auto& item) { on(item); }, event);
+}
+
+void Ledger::apply(Instant now, const core::Effect& effect) {
+  now_ = std::max(now_, now);
+  std::visit([this](const auto& item) { on(item); }, effect);
+}
+
+const LedgerTenant& Ledger::tenant(core::TenantId id) const {
+  static const LedgerTenant nobody;
+  return number(id) < tenants_.size() ? tenants_[number(id)] : nobody;
+}
+
+const Standing& Ledger::standing(core::TenantId id, core::GpuId gpu) const {
+  static const Standing nothing;
+  const LedgerTenant& found = tenant(id);
+  return core::index_of(gpu) < found.on.size() ? found.on[core::index_of(gpu)] : nothing;
+}
+
+const LedgerClient* Ledger::client(core::ClientId id) const {
+  return number(id) < clients_.size() && number(clients_[number(id)].tenant) != 0
+             ? &clients_[number(id)]
+             : nullptr;
+}
+
+const Slot* Ledger::slot(core::ClientId id, core::GpuId gpu) const {
+  const LedgerClient* found = client(id);
+  if (found == nullptr || !found->here || !knows(gpu)) return nullptr;
+  return &found->slots[core::index_of(gpu)];
+}
+
+bool Ledger::is_silent(const Slot& slot) const {
+  return slot.gate == Slot::Gate::closing &&
+         (now_ - slot.heard >= core::kSilenceMax || now_ - slot.closing_since >= core::kDrainMax);
+}
+
+bool Ledger::holds(const Slot& slot) const {
+  return slot.gate != Slot::Gate::closed && !slot.loose && !slot.given_up;
+}
+
+bool Ledger::may_be_gang(core::TenantId id) const {
+  if (gpus_.size() < 2) return false;
+  int count = 0;
+  for (std::uint32_t gpu = 0; gpu < tenant(id).on.size(); ++gpu) {
+    const Standing& one = tenant(id).on[gpu];
+    // What ended by time alone is noticed when the core looks next: a window or turn later.
+    const core::GpuPolicy& policy = gpus_[gpu].policy;
+    const Duration look = std::max(policy.window, policy.turn.value_or(policy.window)) * 2;
+    const bool recent = one.held_last && now_ - *one.held_last <= core::kGangMemory + look;
+    const auto& clients = tenant(id).clients;
+    const bool left_behind = std::any_of(clients.begin(), clients.end(), [&](core::ClientId it) {
+      const Slot& slot = clients_[number(it)].slots[gpu];
+      return slot.gate != Slot::Gate::closed && (slot.given_up || slot.loose);
+    });
+    count += one.waits_since || one.held_since || recent || left_behind ? 1 : 0;
+  }
+  return count > 1;
+}
+
+// Time alone ends the hold of a client that does not answer.
+void Ledger::give_up_silent() {
+  for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    for (const core::ClientId id : gpus_[gpu].open) {
+      Slot& slot = clients_[number(id)].slots[gpu];
+      if (slot.given_up || !is_silent(slot)) continue;
+      slot.given_up = true;
+      refresh(clients_[number(id)].tenant, core::GpuId{gpu});
+    }
+  }
+}
+
+template <class T>
+Slot* Ledger::slot_of(const T& item) {
+  return const_cast<Slot*>(slot(item.client, item.gpu));
+}
+
+template <class T>
+Slot* Ledger::current(const T& item) {
+  Slot* found = slot_of(item);
+  return found != nullptr && found->gate != Slot::Gate::closed && found->grant == item.grant
+             ? found
+             : nullptr;
+}
+
+LedgerTenant& Ledger::tenant_at(core::TenantId id) {
+  if (tenants_.size() <= number(id)) tenants_.resize(number(id) + 1);
+  tenants_[number(id)].on.resize(gpus_.size());
+  return tenants_[number(id)];
+}
+
+// What a tenant's clients add up to on one GPU, after something about one of them changed.
+void Ledger::refresh(core::TenantId id, core::GpuId gpu) {
+  LedgerTenant& tenant = tenant_at(id);
+  Standing& standing = tenant.on[core::index_of(gpu)];
+  bool wants = false, holds_it = false, busy = false;
+  for (const core::ClientId client : tenant.clients) {
+    const Slot& one = clients_[number(client)].slots[core::index_of(gpu)];
+    wants |= one.wants && one.gate == Slot::Gate::closed;
+    holds_it |= holds(one);
+    busy |= holds(one) && !one.idle;
+  }
+  if (standing.held_since && !standing.idle) standing.used += now_ - standing.idle_since;
+  if (holds_it && standing.idle == busy) standing.idle = !busy;
+  standing.idle_since = now_;
+  LedgerGpu& on = gpus_[core::index_of(gpu)];
+  if (holds_it != standing.held_since.has_value()) {
+    on.last_change = now_;
+    if (holds_it) {
+      // Given up and opened again in one step: the same window goes on.
+      const bool goes_on = standing.held_last == now_;
+      standing.held_since = goes_on ? standing.held_before : now_;
+    } else {
+      standing.held_last = now_;
+      standing.held_before = *standing.held_since;
+      standing.held_since.reset();
+    }
+  }
+  const bool waits = wants && !holds_it && !tenant.paused;
+  if (waits != standing.waits_since.has_value()) {
+    standing.waits_since = waits ? std::optional(now_) : std::nullopt;
+    if (waits) {
+      on.waiting.push_back(id);
+    } else {
+      drop(on.waiting, id);
+    }
+  }
+}
+
+void Ledger::refresh_all(core::TenantId id) {
+  for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) refresh(id, core::GpuId{gpu});
+}
+
+void Ledger::on(const core::GpuAdded& event) {
+  gpus_.resize(core::index_of(event.gpu) + 1);
+  gpus_[core::index_of(event.gpu)].policy = event.policy;
+  gpus_[core::index_of(event.gpu)].policy_since = now_;
+}
+
+void Ledger::on(const core::ClientJoined& event) {
+  if (clients_.size() <= number(event.client)) clients_.resize(number(event.client) + 1);
+  LedgerTenant& tenant = tenant_at(event.tenant);
+  if (!tenant.here) {
+    tenant.here = true;
+    tenant.priority = event.priority;
+    tenant.weight = event.weight;
+  }
+  tenant.clients.push_back(event.client);
+  LedgerClient& client = clients_[number(event.client)];
+  client.here = true;
+  client.tenant = event.tenant;
+  client.slots.resize(gpus_.size());
+}
+
+void Ledger::leave(core::ClientId id) {
+  if (client(id) == nullptr || !client(id)->here) return;
+  LedgerClient& left = clients_[number(id)];
+  left.here = false;
+  LedgerTenant& tenant = tenant_at(left.tenant);
+  drop(tenant.clients, id);
+  for (LedgerGpu& gpu : gpus_) drop(gpu.open, id);
+  refresh_all(left.tenant);
+  tenant.here = !tenant.clients.empty();
+}
+
+void Ledger::on(const core::Wanted& event) {
+  Slot* slot = slot_of(event);
+  if (slot == nullptr) return;
+  // On an open gate it was sent before the window opened: those who waited are through.
+  if (slot->gate == Slot::Gate::open) {
+    slot->idle = false;
+  } else {
+    slot->wants = true;
+  }
+  refresh(client(event.client)->tenant, event.gpu);
+}
+
+void Ledger::on(const core::WentIdle& event) {
+  if (Slot* slot = current(event)) {
+    slot->idle = true;
+    refresh(client(event.client)->tenant, event.gpu);
+  }
+}
+
+void Ledger::on(const core::WentBusy& event) {
+  if (Slot* slot = current(event)) {
+    slot->idle = false;
+    refresh(client(event.client)->tenant, event.gpu);
+  }
+}
+
+void Ledger::finish_drain(Slot& slot, core::GpuId gpu) {
+  const Duration took = std::min(now_ - slot.closing_since, core::kSilenceMax * 10);
+  Duration& longest = gpus_[core::index_of(gpu)].longest_drain;
+  longest = std::max(longest, took);
+}
+
+void Ledger::on(const core::Drained& event) {
+  Slot* slot = current(event);
+  if (slot == nullptr) {
+    // Of an earlier window; but threads stand at its gate all the same.
+    if (event.waiting) on(core::Wanted{event.client, event.gpu});
+    return;
+  }
+  // One that is idle gives its window up unasked while somebody waits.
+  if (slot->gate == Slot::Gate::closing) finish_drain(*slot, event.gpu);
+  slot->gate = Slot::Gate::closed;
+  slot->wants = slot->wants || event.waiting;
+  slot->found = slot->adopted = slot->loose = slot->given_up = slot->idle = false;
+  drop(gpus_[core::index_of(event.gpu)].open, event.client);
+  refresh(client(event.client)->tenant, event.gpu);
+}
+
+void Ledger::on(const core::StillDraining& event) {
+  if (Slot* slot = current(event)) hear(*slot);
+}
+
+void Ledger::on(const core::DrainStalled& event) {
+  if (Slot* slot = current(event)) hear(*slot);
+}
+
+void Ledger::on(const core::DrainRefused& event) {
+  Slot* slot = current(event);
+  if (slot == nullptr || slot->gate != Slot::Gate::closing) return;
+  finish_drain(*slot, event.gpu);
+  slot->gate = Slot::Gate::open;
+  slot->loose = true;
+  slot->given_up = slot->idle = slot->wants = false;
+  refresh(client(event.client)->tenant, event.gpu);
+}
+
+void Ledger::on(const core::FoundOpen& event) {
+  Slot* slot = slot_of(event);
+  if (slot == nullptr || slot->gate != Slot::Gate::closed) return;
+  slot->gate = Slot::Gate::open;
+  slot->found = true;
+  gpus_[core::index_of(event.gpu)].open.push_back(event.client);
+  refresh(client(event.client)->tenant, event.gpu);
+}
+
+void Ledger::on(const core::PolicySet& event) {
+  if (!knows(event.gpu)) return;
+  gpus_[core::index_of(event.gpu)].policy = event.policy;
+  gpus_[core::index_of(event.gpu)].policy_since = now_;
+}
+
+void Ledger::on(const core::PrioritySet& event) {
+  if (tenant(event.tenant).here) tenant_at(event.tenant).priority = event.priority;
+}
+
+void Ledger::on(const core::WeightSet& event) {
+  if (tenant(event.tenant).here) tenant_at(event.tenant).weight = event.weight;
+}
+
+void Ledger::on(const core::TenantPaused& event) {
+  if (!tenant(event.tenant).here) return;
+  tenant_at(event.tenant).paused = true;
+  refresh_all(event.tenant);
+}
+
+void Ledger::on(const core::TenantResumed& event) {
+  if (!tenant(event.tenant).here) return;
+  tenant_at(event.tenant).paused = false;
+  refresh_all(event.tenant);
+}
+
+void Ledger::on(const core::OpenWindow& effect) {
+  Slot* slot = slot_of(effect);
+  if (slot == nullptr) return;
+  if (slot->gate == Slot::Gate::closed) {
+    gpus_[core::index_of(effect.gpu)].open.push_back(effect.client);
+  }
+  slot->gate = Slot::Gate::open;
+  slot->grant = effect.grant;
+  slot->terms = effect.terms;
+  // One that did not ask is in the window because others of its tenant did.
+  slot->idle = !slot->wants && !slot->found;
+  slot->adopted = slot->found;
+  slot->wants = slot->loose = slot->given_up = slot->found = false;
+  refresh(client(effect.client)->tenant, effect.gpu);
+}
+
+void Ledger::on(const core::ChangeTerms& effect) {
+  if (Slot* slot = slot_of(effect)) slot->terms = effect.terms;
+}
+
+void Ledger::on(const core::CloseWindow& effect) {
+  Slot* slot = slot_of(effect);
+  if (slot == nullptr || slot->gate != Slot::Gate::open) return;
+  slot->gate = Slot::Gate::closing;
+  slot->grant = effect.grant;
+  slot->closing_since = slot->heard = now_;
+  refresh(client(effect.client)->tenant, effect.gpu);
+}
+
+}  // namespace nvs::sim

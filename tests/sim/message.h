@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process and the daemon say to each other, as src/wire has it but for the encoding.
+#pragma once
+
+#include <cstdint>
+
+#include "core/effect.h"
+
+namespace nvs::sim {
+
+struct Message {
+  enum class Kind : std::uint8_t {
+    hello,
+    use_open_gpu,
+    want,
+    idle,
+    busy,
+    drained,
+    draining,
+    stalled,
+    refused,
+    goodbye,
+  };
+  Kind kind = Kind::hello;
+  core::GpuId gpu{};
+  core::GrantId grant{};
+  bool waiting = false;  // drained: threads are at the gate
+  Duration remaining;    // draining: what it still has queued, if known
+};
+
+}  // namespace nvs::sim

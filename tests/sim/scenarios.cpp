@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenarios.h"
+
+namespace nvs::sim {
+namespace {
+
+using core::Priority;
+
+constexpr Duration us(int n) { return Duration::from_us(n); }
+constexpr Duration ms(int n) { return Duration::from_ms(n); }
+
+Load saturating(std::uint32_t gpu = 0) {
+  Load load;
+  load.gpu = gpu;
+  load.kernel = us(1700);
+  return load;
+}
+
+Load requests(Duration length, Duration every) {
+  Load load;
+  load.kind = Load::Kind::requests;
+  load.burst = length;
+  load.think = every;
+  return load;
+}
+
+TenantPlan tenant(const char* label, const std::vector<Load>& loads,
+                  Priority priority = Priority::normal) {
+  TenantPlan plan;
+  plan.label = label;
+  plan.priority = priority;
+  plan.processes.push_back({});
+  plan.processes.back().loads = loads;
+  return plan;
+}
+
+Scenario scenario(const char* name, std::uint32_t gpus, std::vector<TenantPlan> tenants) {
+  Scenario made;
+  made.name = name;
+  made.plan.gpus.resize(gpus);
+  made.plan.tenants = std::move(tenants);
+  made.plan.length = Duration::from_s(5);
+  return made;
+}
+
+Scenario gang_beside_busy() {
+  Load member;
+  member.kind = Load::Kind::collective;
+  Load other = member;
+  other.gpu = 1;
+  Scenario made = scenario("gang_beside_busy", 2,
+                           {tenant("gang", {member, other}), tenant("busy", {saturating(0)}),
+                            tenant("busy", {saturating(1)})});
+  made.plan.collectives.push_back({ms(3), 2, 0, {}});
+  return made;
+}
+
+// The kernels of one process wait for those of the other, which comes to its gate later.
+Scenario pair_beside_busy() {
+  Load member;
+  member.kind = Load::Kind::collective;
+  TenantPlan pair = tenant("pair", {member});
+  pair.processes.push_back(pair.processes.front());
+  Scenario made = scenario("pair_beside_busy", 1, {pair, tenant("busy", {saturating()})});
+  made.plan.tenants[0].processes[1].start = ms(45);
+  made.plan.collectives.push_back({ms(3), 1, 0, {}});
+  return made;
+}
+
+Scenario drain_refused() {
+  Scenario made = scenario("drain_refused", 1,
+                           {tenant("stuck", {saturating()}), tenant("busy", {saturating()})});
+  Happening stuck;
+  stuck.kind = Happening::Kind::refuse_drains;
+  stuck.at = us(500);
+  stuck.span = ms(1200);
+  made.plan.tenants[1].processes[0].start = ms(10);
+  made.plan.happenings.push_back(stuck);
+  return made;
+}
+
+Scenario daemon_restart() {
+  Scenario made = scenario("daemon_restart", 1,
+                           {tenant("busy", {saturating()}), tenant("busy", {saturating()})});
+  Happening restart;
+  restart.kind = Happening::Kind::restart_daemon;
+  restart.at = ms(50);
+  restart.span = ms(120);
+  made.plan.happenings.push_back(restart);
+  return made;
+}
+
+}  // namespace
+
+std::vector<Scenario> make_scenarios() {
+  const TenantPlan busy = tenant("busy", {saturating()});
+  return {
+      scenario("two_equal", 1, {busy, busy}),
+      scenario("high_beside_saturating", 1,
+               {tenant("requests", {requests(us(13), ms(10))}, Priority::high), busy}),
+      scenario("sleeper_beside_saturating", 1,
+               {tenant("requests", {requests(us(13), ms(10))}), busy}),
+      gang_beside_busy(),
+      pair_beside_busy(),
+      drain_refused(),
+      daemon_restart(),
+  };
+}
+
+}  // namespace nvs::sim

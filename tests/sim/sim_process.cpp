@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Its life, its connection, and what the daemon tells it; sim_process_work.cpp has the work.
+#include "sim_process.h"
+
+#include <algorithm>
+
+namespace nvs::sim {
+namespace {
+
+constexpr Duration kBackOffMin = Duration::from_ms(50);
+constexpr Duration kBackOffMax = Duration::from_s(1);
+
+}  // namespace
+
+SimProcess::SimProcess(Surroundings world, const ProcessPlan& plan,
+                       std::function<void(Message)> send, std::function<bool()> connect)
+    : world_(world), plan_(plan), send_(std::move(send)), connect_(std::move(connect)) {
+  for (const Load& load : plan_.loads) {
+    const std::size_t index = seats_.size();
+    seats_.push_back(std::make_unique<Seat>(load, [this, index] { on_done(*seats_[index]); }));
+    Seat& seat = *seats_.back();
+    if (in_group(seat)) {
+      seat.member = group(seat).add_member([this, index] { pump(*seats_[index]); });
+    }
+  }
+}
+
+void SimProcess::start() {
+  ++life_;
+  alive_ = true;
+  frozen_ = lost_while_frozen_ = false;
+  inbox_.clear();
+  for (const auto& seat : seats_) {
+    if (in_group(*seat) && group(*seat).is_broken()) group(*seat).begin_anew();
+    seat->open = seat->closing = seat->told_want = seat->told_idle = seat->stuck = false;
+    seat->backlog = Duration{};
+    seat->grant = {};
+  }
+  try_connect(kBackOffMin);
+  if (!connected_) {
+    for (const auto& seat : seats_) seat->open = true;
+  }
+  for (const auto& seat : seats_) begin_load(*seat);
+}
+
+void SimProcess::end() {
+  if (!alive_) return;
+  ++life_;
+  alive_ = connected_ = false;
+  for (const auto& seat : seats_) {
+    gpu(*seat).set_left(seat->work, Duration{});
+    if (in_group(*seat)) group(*seat).break_down();
+    ++seat->drains;
+    ++seat->idles;
+  }
+}
+
+SimProcess::Seat* SimProcess::seat_on(core::GpuId id) {
+  for (const auto& seat : seats_) {
+    if (seat->load.gpu == core::index_of(id)) return seat.get();
+  }
+  return nullptr;
+}
+
+Duration SimProcess::executed(std::uint32_t number) const {
+  for (const auto& seat : seats_) {
+    if (seat->load.gpu == number) return seat->work.executed();
+  }
+  return {};
+}
+
+void SimProcess::say(const Seat& seat, Message::Kind kind, bool waiting) {
+  if (connected_) send_({kind, core::GpuId{seat.load.gpu}, seat.grant, waiting, {}});
+}
+
+void SimProcess::try_connect(Duration back_off) {
+  if (!alive_ || connected_ || frozen_) return;
+  connected_ = connect_();
+  if (!connected_) {
+    world_.time.after(back_off, [this, back_off, life = life_] {
+      if (life == life_) try_connect(std::min(back_off * 2, kBackOffMax));
+    });
+    return;
+  }
+  send_({Message::Kind::hello, {}, {}, false, {}});
+  for (const auto& seat : seats_) {
+    if (seat->open) say(*seat, Message::Kind::use_open_gpu);
+    seat->told_want = false;
+  }
+}
+
+// A process without its daemon runs on by itself.
+void SimProcess::lose_connection() {
+  if (frozen_) {
+    lost_while_frozen_ = true;
+    return;
+  }
+  connected_ = false;
+  inbox_.clear();
+  for (const auto& seat : seats_) {
+    seat->open = true;
+    seat->closing = seat->told_want = seat->told_idle = false;
+    seat->grant = {};
+    seat->terms = {};
+    ++seat->drains;
+    pump(*seat);
+  }
+  world_.time.after(kBackOffMin, [this, life = life_] {
+    if (life == life_) try_connect(kBackOffMin);
+  });
+}
+
+void SimProcess::freeze() {
+  if (!alive_ || frozen_) return;
+  frozen_ = true;
+  for (const auto& seat : seats_) {
+    if (seat->open) hold_back(*seat);
+  }
+}
+
+void SimProcess::thaw() {
+  if (!alive_ || !frozen_) return;
+  frozen_ = false;
+  if (lost_while_frozen_) {
+    lost_while_frozen_ = false;
+    lose_connection();
+    return;
+  }
+  // What it was doing before comes before what it was told meanwhile: it cannot know which is
+  // first.
+  for (const auto& seat : seats_) pump(*seat);
+  const std::vector<core::Effect> told = std::move(inbox_);
+  inbox_.clear();
+  for (const core::Effect& effect : told) receive(effect);
+  if (!connected_) try_connect(kBackOffMin);
+}
+
+void SimProcess::set_stuck(bool stuck) {
+  if (!alive_) return;
+  for (const auto& seat : seats_) {
+    if (in_group(*seat)) continue;
+    if (!stuck && seat->stuck) {
+      seat->stuck = false;
+      if (seat->load.kind == Load::Kind::saturating) seat->backlog = kForever;
+      gpu(*seat).set_left(seat->work, Duration{});
+      on_done(*seat);
+    } else if (stuck && seat->open) {
+      seat->stuck = true;
+      gpu(*seat).set_left(seat->work, kForever);
+      pump(*seat);
+    }
+  }
+}
+
+void SimProcess::receive(const core::Effect& effect) {
+  if (!alive_ || !connected_) return;
+  if (frozen_) {
+    inbox_.push_back(effect);
+    return;
+  }
+  std::visit([this](const auto& item) { handle(item); }, effect);
+}
+
+void SimProcess::handle(const core::OpenWindow& effect) {
+  Seat* seat = seat_on(effect.gpu);
+  if (seat == nullptr) return;
+  // One that did not ask for its window says both, that it is idle and that it is busy.
+  seat->unsure = seat->told_idle = !seat->told_want && !seat->open;
+  seat->open = true;
+  seat->closing = seat->told_want = false;
+  seat->grant = effect.grant;
+  seat->terms = {};
+  ++seat->drains;
+  set_terms(*seat, effect.terms);
+  // Its queue was empty and has nothing to run down.
+  seat->bounded_since = world_.time.now() - seat->load.depth;
+  pump(*seat);
+}
+
+void SimProcess::handle(const core::ChangeTerms& effect) {
+  Seat* seat = seat_on(effect.gpu);
+  if (seat == nullptr || !seat->open || seat->grant != effect.grant) return;
+  set_terms(*seat, effect.terms);
+  if (seat->told_idle && seat->terms.awaited) go_idle(*seat);
+  pump(*seat);
+}
+
+void SimProcess::set_terms(Seat& seat, core::WindowTerms terms) {
+  if (terms.bounded && !seat.terms.bounded) seat.bounded_since = world_.time.now();
+  seat.terms = terms;
+}
+
+void SimProcess::handle(const core::CloseWindow& effect) {
+  Seat* seat = seat_on(effect.gpu);
+  if (seat == nullptr || seat->closing) return;
+  seat->grant = effect.grant;
+  if (!seat->open) {
+    say(*seat, Message::Kind::drained, has_more(*seat));  // it had given the window up
+    return;
+  }
+  hold_back(*seat);
+  seat->open = false;
+  seat->closing = true;
+  seat->told_idle = false;
+  seat->drain_checks = 0;
+  check_drain(*seat, ++seat->drains);
+  if (connected_ && !in_group(*seat) && !seat->stuck && has_queued(*seat)) {
+    send_({Message::Kind::draining, effect.gpu, seat->grant, false, seat->work.left()});
+  }
+  pump(*seat);
+}
+
+void SimProcess::handle(const core::LetOneIn& effect) {
+  Seat* seat = seat_on(effect.gpu);
+  if (seat == nullptr || seat->open || !has_more(*seat)) return;
+  if (in_group(*seat)) {
+    group(*seat).submit(seat->member);
+    gpu(*seat).set_left(seat->work, kForever);
+  } else {
+    const Duration one = std::min(seat->backlog, seat->load.kernel);
+    if (seat->backlog < kForever) seat->backlog -= one;
+    gpu(*seat).add(seat->work, one);
+  }
+  pump(*seat);
+}
+
+}  // namespace nvs::sim

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process submits, when it says so, and how it drains.
+#include <algorithm>
+
+#include "sim_process.h"
+
+namespace nvs::sim {
+namespace {
+
+// A drain is looked at so often; every second time the process says that it is alive.
+constexpr Duration kDrainCheck = Duration::from_ms(25);
+// A drain that got stuck is given up after so many looks.
+constexpr int kDrainChecksMax = 20;
+// How soon it says that it is idle when somebody waits.
+constexpr Duration kIdleAwaited = Duration::from_us(200);
+
+}  // namespace
+
+bool SimProcess::has_more(const Seat& seat) {
+  return in_group(seat) ? group(seat).can_submit(seat.member) : seat.backlog > Duration{};
+}
+
+bool SimProcess::has_queued(Seat& seat) {
+  if (in_group(seat)) return group(seat).is_under_way(seat.member);
+  return seat.work.left() > Duration{};
+}
+
+// Brings what the daemon knows in line with what is so. Safe to call at any time.
+void SimProcess::pump(Seat& seat) {
+  if (!alive_) return;
+  if (in_group(seat) && !has_queued(seat)) gpu(seat).set_left(seat.work, Duration{});
+  if (frozen_) return;
+  if (seat.open) submit(seat);
+  if (seat.closing && !has_queued(seat)) finish_drain(seat);
+  if (!seat.open && !seat.closing && !seat.told_want && has_more(seat)) {
+    seat.told_want = true;
+    say(seat, Message::Kind::want);
+  }
+  if (!seat.open) return;
+  if (has_queued(seat)) {
+    ++seat.idles;
+    if (seat.told_idle) say(seat, Message::Kind::busy);
+    seat.told_idle = seat.unsure = false;
+  } else if (!seat.told_idle || seat.unsure) {
+    watch_idle(seat);
+  }
+}
+
+void SimProcess::submit(Seat& seat) {
+  if (in_group(seat)) {
+    while (has_more(seat)) group(seat).submit(seat.member);
+    if (has_queued(seat)) gpu(seat).set_left(seat.work, kForever);
+  } else if (seat.backlog > Duration{}) {
+    gpu(seat).add(seat.work, seat.backlog);
+    seat.backlog = Duration{};
+  }
+}
+
+// How much GPU time it has queued at most: as far ahead as it goes by itself, and if it must keep
+// its queue short, what is left of that beyond the bound; and the rest of the kernel that runs.
+Duration SimProcess::queue_limit(const Seat& seat) const {
+  Duration limit = seat.load.depth;
+  if (seat.terms.bounded) {
+    const Duration ran_down = limit - (world_.time.now() - seat.bounded_since);
+    limit = std::min(limit, std::max(ran_down, core::kQueueBound));
+  }
+  return limit + world_.random.between(Duration{}, seat.load.kernel);
+}
+
+// Work in the model is queued without limit. When a gate closes, or nobody is there to submit, what
+// could not have been queued yet goes back.
+void SimProcess::hold_back(Seat& seat) {
+  if (in_group(seat) || seat.stuck) return;
+  gpu(seat).settle();
+  const Duration queued = std::min(seat.work.left(), queue_limit(seat));
+  const Duration rest = seat.work.left() - queued;
+  seat.backlog = seat.work.left() >= kForever / 2 ? kForever : seat.backlog + rest;
+  gpu(seat).set_left(seat.work, queued);
+}
+
+void SimProcess::finish_drain(Seat& seat) {
+  seat.closing = false;
+  ++seat.drains;
+  seat.told_want = has_more(seat);
+  say(seat, Message::Kind::drained, seat.told_want);
+}
+
+void SimProcess::check_drain(Seat& seat, std::uint64_t drain) {
+  world_.time.after(kDrainCheck, [this, &seat, drain] {
+    if (seat.drains != drain || !alive_) return;
+    check_drain(seat, drain);
+    if (frozen_) return;
+    const bool is_stuck = seat.stuck || in_group(seat);
+    if (++seat.drain_checks % 2 == 0) say(seat, Message::Kind::draining);
+    if (!is_stuck) return;
+    if (seat.drain_checks < kDrainChecksMax) {
+      // Threads at the gate may be what the work waits for.
+      if (!seat.told_want && has_more(seat)) {
+        seat.told_want = true;
+        say(seat, Message::Kind::want);
+      }
+      say(seat, Message::Kind::stalled);
+      return;
+    }
+    ++seat.drains;
+    seat.closing = seat.told_want = false;
+    seat.open = true;
+    seat.terms = {};
+    say(seat, Message::Kind::refused);
+    pump(seat);
+  });
+}
+
+void SimProcess::watch_idle(Seat& seat) {
+  const Duration span =
+      seat.terms.awaited ? std::min(kIdleAwaited, plan_.idle_after) : plan_.idle_after;
+  world_.time.after(span, [this, &seat, watch = ++seat.idles] {
+    if (seat.idles != watch || !alive_ || frozen_ || !seat.open) return;
+    if (seat.told_idle && !seat.unsure) return;
+    if (!has_queued(seat)) go_idle(seat);
+  });
+}
+
+// While somebody waits it gives its window up at once; else it keeps it and says that it could.
+void SimProcess::go_idle(Seat& seat) {
+  seat.unsure = false;
+  if (!seat.terms.awaited || seat.grant == core::GrantId{}) {
+    seat.told_idle = true;
+    say(seat, Message::Kind::idle);
+    return;
+  }
+  seat.open = seat.told_idle = false;
+  seat.told_want = false;
+  say(seat, Message::Kind::drained);
+}
+
+// All that was submitted is done.
+void SimProcess::on_done(Seat& seat) {
+  if (!alive_) return;
+  pump(seat);
+  if (seat.load.kind != Load::Kind::bursty || has_more(seat)) return;
+  world_.time.after(world_.random.around(seat.load.think), [this, &seat, life = life_] {
+    if (life == life_ && !has_queued(seat) && !has_more(seat)) arrive(seat);
+  });
+}
+
+void SimProcess::begin_load(Seat& seat) {
+  switch (seat.load.kind) {
+    case Load::Kind::saturating:
+      seat.backlog = kForever;
+      break;
+    case Load::Kind::bursty:
+    case Load::Kind::requests:
+    case Load::Kind::once:
+      arrive(seat);
+      return;
+    case Load::Kind::collective:
+      break;
+  }
+  pump(seat);
+}
+
+void SimProcess::arrive(Seat& seat) {
+  seat.backlog += world_.random.around(seat.load.burst) + Duration::from_us(1);
+  if (seat.load.kind == Load::Kind::requests) {
+    world_.time.after(world_.random.around(seat.load.think), [this, &seat, life = life_] {
+      if (life == life_) arrive(seat);
+    });
+  }
+  pump(seat);
+}
+
+}  // namespace nvs::sim
