@@ -81,7 +81,6 @@ LEFT_ALONE = {
     "cuOccupancyMaxActiveClusters": "arithmetic on a launch that is not made",
     "cuOccupancyMaxPotentialClusterSize": "arithmetic on a launch that is not made",
     "cuStreamCopyAttributes": "settings of a stream, no work",
-    "cuStreamDestroy": "the end of a stream: what is in it was let in before",
     "cuStreamSynchronize": "waits for work that was let in before",
     "cuStreamWaitEvent": "an order between streams, no work",
 }

@@ -19,6 +19,11 @@ class FutexLock {
     }
   }
 
+  bool try_lock() {
+    uint32_t seen = kFree;
+    return word_.compare_exchange_strong(seen, kTaken, std::memory_order_acquire);
+  }
+
   void unlock() {
     if (word_.exchange(kFree, std::memory_order_release) == kAwaited) futex_wake(address(), 1);
   }

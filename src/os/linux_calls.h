@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -42,6 +43,15 @@ inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d 
   return x0;
 #else
 #error "nvshare runs on x86-64 and aarch64"
+#endif
+}
+
+// In a loop that waits for another processor.
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  __asm__ volatile("yield");
 #endif
 }
 
@@ -81,6 +91,12 @@ inline int64_t monotonic_ns() {
 inline void sleep_ns(int64_t duration_ns) {
   const timespec duration{duration_ns / 1'000'000'000, duration_ns % 1'000'000'000};
   system_call(SYS_nanosleep, argument(&duration));
+}
+
+// How much longer than asked the calling thread may sleep.
+inline long timer_slack_ns() { return system_call(SYS_prctl, PR_GET_TIMERSLACK); }
+inline void set_timer_slack_ns(long slack_ns) {
+  system_call(SYS_prctl, PR_SET_TIMERSLACK, slack_ns);
 }
 
 inline long open_file(const char* path, int flags, int mode = 0) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/gate/gate.h"
 
+#include "interposer/flow/flow.h"
 #include "interposer/gate/call_target.h"
 #include "interposer/gate/nesting.h"
 #include "interposer/gate/slots.h"
 #include "interposer/resolve/libc.h"
+#include "interposer/session/session.h"
 #include "os/linux_calls.h"
 
 namespace nvs::interposer::gate {
@@ -13,9 +15,11 @@ namespace {
 // Set for good once membarrier is not allowed: no thread then takes the short way, and each one
 // makes a fence of its own.
 constexpr std::uint32_t kFence = 1U << 31;
+// Some GPU's queue is bounded: no thread takes the short way.
+constexpr std::uint32_t kBounded = 1U << 30;
 constexpr std::uint32_t bit_of(int gpu) { return 1U << gpu; }
-constexpr std::uint32_t kAllGpus = kFence - 1;
-static_assert(kGpusMax <= 31);
+constexpr std::uint32_t kAllGpus = kBounded - 1;
+static_assert(kGpusMax <= 30);
 
 enum class Barrier { unknown, system, fence };
 constinit std::atomic<Barrier> barrier{Barrier::unknown};
@@ -23,6 +27,21 @@ constinit std::atomic<Barrier> barrier{Barrier::unknown};
 // Threads without a slot that are inside.
 constinit std::atomic<std::uint32_t> crowd{0};
 constinit thread_local std::uint32_t crowd_depth __attribute__((tls_model("initial-exec"))) = 0;
+
+// Submissions that may pass a closed gate, and those that did.
+constinit std::atomic<std::uint32_t> credits[kGpusMax] = {};
+constinit std::atomic<std::uint32_t> let_in[kGpusMax] = {};
+
+// Until when threads at a closed gate stay awake.
+constinit std::atomic<std::int64_t> ready_until_ns{0};
+
+// What leave() has to do, for a thread's outermost call.
+struct Pending {
+  Slot* slot;  // null: in the crowd
+  CUstream stream;
+  int gpu;  // whose queue is bounded; -1: none
+};
+constinit thread_local Pending pending __attribute__((tls_model("initial-exec"))) = {};
 
 const volatile std::uint32_t* futex() {
   return reinterpret_cast<const volatile std::uint32_t*>(&word);
@@ -65,6 +84,10 @@ void join_crowd() {
   ++crowd_depth;
   crowd.fetch_add(1, std::memory_order_seq_cst);
 }
+void leave_crowd() {
+  --crowd_depth;
+  crowd.fetch_sub(1, std::memory_order_release);
+}
 
 struct Mark {
   Slot* slot;  // null: in the crowd
@@ -87,25 +110,124 @@ struct Mark {
   }
 };
 
-// The gate is closed for some GPU. Waits if it is that of the call, and marks again.
-Slot* wait_and_enter(const Call& call, const Mark& mark, std::uint32_t seen) {
+Slot* marked(const Mark& mark) {
+  if (mark.slot == nullptr) pending = {nullptr, nullptr, -1};
+  return mark.slot;
+}
+
+bool take_credit(int gpu) {
+  std::uint32_t left = credits[gpu].load(std::memory_order_acquire);
+  while (left != 0) {
+    if (credits[gpu].compare_exchange_weak(left, left - 1, std::memory_order_acq_rel)) return true;
+  }
+  return false;
+}
+
+// Long enough that it costs nothing, short enough that a request which could not be sent is sent
+// again before anybody notices.
+constexpr std::int64_t kAskAgain_ns = 100'000'000;
+
+// One call at a gate that is closed for some GPU, or behind which some queue is bounded.
+class Visit {
+ public:
+  Visit(const Call& call, const Mark& mark) : call_(call), mark_(mark), target_(target_of(call)) {
+    closed_for_us_ = call.on_all_gpus ? kAllGpus : target_.gpu < 0 ? 0 : bit_of(target_.gpu);
+  }
+
+  Slot* enter() {
+    if (target_.captured) return &unmarked;
+    if (target_.gpu >= 0) session::gpu_used(target_.gpu);
+    for (;;) {
+      const std::uint32_t seen = word.load(std::memory_order_acquire);
+      if ((seen & closed_for_us_) != 0) {
+        if (enter_by_credit()) return entered();
+        wait_while_closed(seen);
+        continue;
+      }
+      const bool bounded = (seen & kBounded) != 0 && target_.gpu >= 0 && !call_.on_all_gpus;
+      if (call_.on_all_gpus) lose_track_everywhere();
+      if (bounded && !has_room(seen)) continue;
+      mark_.set();
+      if ((word_after_mark() & closed_for_us_) == 0) return entered();
+      mark_.clear();
+    }
+  }
+
+ private:
+  void wait_while_closed(std::uint32_t seen) const {
+    for (int gpu = 0; gpu < kGpusMax; ++gpu) {
+      if ((seen & closed_for_us_ & bit_of(gpu)) != 0) session::want(gpu);
+    }
+    const std::int64_t awake_until_ns = ready_until_ns.load(std::memory_order_acquire);
+    if (os::monotonic_ns() >= awake_until_ns) {
+      os::futex_wait(futex(), seen, kAskAgain_ns);
+      return;
+    }
+    while (word.load(std::memory_order_acquire) == seen && os::monotonic_ns() < awake_until_ns) {
+      os::relax();
+    }
+  }
+
+  static void lose_track_everywhere() {
+    for (int gpu = 0; gpu < kGpusMax; ++gpu) flow::lose_track(gpu);
+  }
+
+  bool has_room(std::uint32_t seen) {
+    if (counted_) return true;
+    const flow::Room room = flow::ask(target_.gpu, call_.stream, call_.kind);
+    counted_ = room.counted;
+    if (room.wait_ns == 0) return true;
+    const PreciseSleep precise;
+    os::futex_wait(futex(), seen, room.wait_ns);
+    return false;
+  }
+
+  // Marked first: whoever takes the credits back afterwards sees the mark of each one used.
+  bool enter_by_credit() {
+    if (target_.gpu < 0 || credits[target_.gpu].load(std::memory_order_acquire) == 0) return false;
+    mark_.set();
+    if (!take_credit(target_.gpu)) {
+      mark_.clear();
+      return false;
+    }
+    let_in[target_.gpu].fetch_add(1, std::memory_order_seq_cst);
+    if (!counted_) counted_ = flow::count(target_.gpu, call_.stream, call_.kind);
+    return true;
+  }
+
+  Slot* entered() const {
+    if (!counted_) return marked(mark_);
+    pending = {mark_.slot, call_.stream, target_.gpu};
+    return nullptr;
+  }
+
+  // A thread sleeps 50 us longer than it wants to unless it says that it minds. That is a property
+  // of the thread, so it is put back.
+  class PreciseSleep {
+   public:
+    PreciseSleep() : slack_ns_(os::timer_slack_ns()) { os::set_timer_slack_ns(1); }
+    ~PreciseSleep() {
+      if (slack_ns_ > 0) os::set_timer_slack_ns(slack_ns_);
+    }
+    PreciseSleep(const PreciseSleep&) = delete;
+    PreciseSleep& operator=(const PreciseSleep&) = delete;
+
+   private:
+    long slack_ns_;
+  };
+
+  const Call& call_;
+  const Mark& mark_;
+  Target target_;
+  std::uint32_t closed_for_us_ = 0;
+  bool counted_ = false;  // flow knows of this submission
+};
+
+// The gate is closed for some GPU, or some queue is bounded.
+Slot* wait_and_enter(const Call& call, const Mark& mark) {
   const libc::NoCancel no_cancel;
   mark.clear();
-  const Target target = target_of(call);
-  if (target.captured) return &unmarked;
-  const std::uint32_t closed_for_us = call.on_all_gpus ? kAllGpus
-                                      : target.gpu < 0 ? 0
-                                                       : bit_of(target.gpu);
-  for (;;) {
-    while ((seen & closed_for_us) != 0) {
-      os::futex_wait(futex(), seen);
-      seen = word.load(std::memory_order_acquire);
-    }
-    mark.set();
-    seen = word_after_mark();
-    if ((seen & closed_for_us) == 0) return mark.slot;
-    mark.clear();
-  }
+  return Visit(call, mark).enter();
 }
 
 // A pause that grows: most calls are over in microseconds, some copies take seconds.
@@ -176,20 +298,27 @@ Slot* enter(const Call& call) {
   const Mark mark{slot, call.frame};
   mark.set();
   const std::uint32_t seen = word_after_mark();
-  if ((seen & kAllGpus) == 0) return slot;
-  return wait_and_enter(call, mark, seen);
+  if ((seen & (kAllGpus | kBounded)) == 0) return marked(mark);
+  return wait_and_enter(call, mark);
 }
 
-void leave_crowd() {
-  --crowd_depth;
-  crowd.fetch_sub(1, std::memory_order_release);
+void leave() {
+  const Pending done = pending;
+  if (done.gpu >= 0) flow::mark(done.gpu, done.stream);
+  Mark{done.slot, 0}.clear();
 }
+
+bool begin_close(int gpu) {
+  choose_barrier();
+  credits[gpu].store(0, std::memory_order_relaxed);
+  word.fetch_or(bit_of(gpu), std::memory_order_seq_cst);
+  return barrier_on_all_threads();
+}
+
+bool wait_until_outside(std::int64_t timeout_ns) { return wait_for_slots(Deadline{timeout_ns}); }
 
 bool close(int gpu, std::int64_t timeout_ns) {
-  choose_barrier();
-  const Deadline deadline{timeout_ns};
-  word.fetch_or(bit_of(gpu), std::memory_order_seq_cst);
-  if (barrier_on_all_threads() && wait_for_slots(deadline)) return true;
+  if (begin_close(gpu) && wait_until_outside(timeout_ns)) return true;
   open(gpu);
   return false;
 }
@@ -198,6 +327,36 @@ void open(int gpu) {
   word.fetch_and(~bit_of(gpu), std::memory_order_seq_cst);
   os::futex_wake(futex(), 0x7fffffff);
 }
+
+bool is_closed(int gpu) { return (word.load(std::memory_order_acquire) & bit_of(gpu)) != 0; }
+
+void set_bounded(bool bounded) {
+  if (bounded) {
+    word.fetch_or(kBounded, std::memory_order_seq_cst);
+  } else {
+    word.fetch_and(~kBounded, std::memory_order_seq_cst);
+  }
+  os::futex_wake(futex(), 0x7fffffff);
+}
+
+bool takes_pieces(const Call& call) {
+  if ((word.load(std::memory_order_relaxed) & (kAllGpus | kBounded)) == 0) return false;
+  return !target_of(call).captured;
+}
+
+void get_ready(std::int64_t until_ns) {
+  ready_until_ns.store(until_ns, std::memory_order_release);
+  os::futex_wake(futex(), 0x7fffffff);
+}
+
+void let_one_in(int gpu) {
+  credits[gpu].store(1, std::memory_order_release);
+  os::futex_wake(futex(), 0x7fffffff);
+}
+
+void let_nobody_in(int gpu) { credits[gpu].exchange(0, std::memory_order_acq_rel); }
+
+std::uint32_t let_in_so_far(int gpu) { return let_in[gpu].load(std::memory_order_seq_cst); }
 
 int threads_inside() {
   int count = static_cast<int>(crowd.load(std::memory_order_acquire));
@@ -211,6 +370,7 @@ void start_over_in_child() {
   forget_slots();
   crowd.store(0, std::memory_order_relaxed);
   crowd_depth = 0;
+  for (auto& credit : credits) credit.store(0, std::memory_order_relaxed);
   word.store(0, std::memory_order_relaxed);
   // The kernel may or may not have kept the registration.
   barrier.store(Barrier::unknown, std::memory_order_relaxed);

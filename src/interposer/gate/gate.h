@@ -12,7 +12,7 @@
 namespace nvs::interposer::gate {
 
 // Devices by their ordinal in this process. One bit each in the gate's word, which is a futex.
-inline constexpr int kGpusMax = 31;
+inline constexpr int kGpusMax = 30;
 // More threads than that share one counter, which is slower and no less correct.
 inline constexpr std::uint32_t kSlotsMax = 4096;
 
@@ -37,18 +37,42 @@ struct Call {
   CUstream stream;       // what it names, with the default stream of its ABI in place of null
   bool on_stream;        // does it name one at all?
   bool on_all_gpus;
+  std::uint64_t kind;  // calls with the same number take about the same time on the GPU
 };
 
-// Everything but the open gate: a thread's first call, nested calls, fences, waiting. Returns the
-// slot whose mark must be cleared after the call; null: leave_crowd() must be called instead.
+// Everything but the open gate: a thread's first call, nested calls, fences, waiting, bounded
+// queues. Returns the slot whose mark must be cleared after the call; null: leave() must be called
+// instead.
 Slot* enter(const Call& call);
-void leave_crowd();
+void leave();
 
 // Closes the gate of one GPU and waits until no thread is inside a call. Returns false after the
 // timeout (none if negative): then the gate is open again. Calls inside may be of other GPUs; they
 // are waited for all the same.
 bool close(int gpu, std::int64_t timeout_ns);
 void open(int gpu);
+bool is_closed(int gpu);
+
+// The two halves of close(). The first one does not wait, and is done again if it returns false.
+bool begin_close(int gpu);
+bool wait_until_outside(std::int64_t timeout_ns);
+
+// Whether any GPU's queue is bounded: then every call comes to enter(), which asks flow.
+void set_bounded(bool bounded);
+
+// Whether a huge copy is to be submitted in pieces: somebody else may want the GPU, and it is not
+// captured.
+bool takes_pieces(const Call& call);
+
+// The gate will probably open soon: until then, threads that wait at it stay awake. Waking up takes
+// 40 us and more, in which the GPU would do nothing.
+void get_ready(std::int64_t until_ns);
+
+// Lets one of the threads that wait at a closed gate in, or the next one that comes.
+void let_one_in(int gpu);
+void let_nobody_in(int gpu);
+// How many went in that way; the work they brought must be waited for too.
+std::uint32_t let_in_so_far(int gpu);
 
 // How many threads are inside.
 int threads_inside();

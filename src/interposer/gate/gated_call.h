@@ -3,11 +3,13 @@
 // the library on a program's hot path is in call(); `nvshare-bench overhead` counts it.
 #pragma once
 
+#include <bit>
 #include <string_view>
 #include <type_traits>
 
 #include "interposer/exports/real.h"
 #include "interposer/gate/gate.h"
+#include "interposer/gate/linear_copy.h"
 
 #if defined(__x86_64__)
 #define NVS_SAVES_REGISTERS [[gnu::no_caller_saved_registers, gnu::target("general-regs-only")]]
@@ -38,6 +40,11 @@ struct CallStream {
       call.on_stream = true;
     } else if constexpr (names_gpus<First>) {
       call.on_all_gpus = true;
+    } else if constexpr (std::is_same_v<First, CUfunction> || std::is_same_v<First, CUgraphExec>) {
+      call.kind = reinterpret_cast<std::uintptr_t>(first);
+    } else if constexpr (std::is_same_v<First, std::size_t>) {
+      // Copies and fills of about the same size.
+      call.kind += static_cast<std::uint64_t>(std::bit_width(first)) << 32U;
     }
     if constexpr (sizeof...(Rest) > 0) find(call, rest...);
   }
@@ -55,20 +62,43 @@ struct GatedCall;
 template <Row row, class... Arguments>
 struct GatedCall<row, CUresult(Arguments...)> {
   static CUresult call(Arguments... arguments) {
+    if constexpr (LinearCopy<Arguments...>::value) {
+      if (is_huge(arguments...)) [[unlikely]]
+        return call_for_huge(arguments...);
+    }
+    return call_once(arguments...);
+  }
+
+ private:
+  [[gnu::always_inline]] static CUresult call_once(Arguments... arguments) {
     gate::Slot* slot = gate::thread_slot;
     if (slot == nullptr || !pass_open_gate(*slot)) [[unlikely]] {
       slot = enter_slowly(arguments..., stack_pointer());
     }
     const CUresult result = real<row>()(arguments...);
     if (slot == nullptr) [[unlikely]] {
-      gate::leave_crowd();
+      gate::leave();
     } else {
       slot->inside.store(0, std::memory_order_release);
     }
     return result;
   }
 
- private:
+  static constexpr std::uint64_t kRowKind = index_of(row) + 1;
+
+  template <class To, class From, class... Rest>
+  static bool is_huge(To, From, std::size_t bytes, Rest...) {
+    return bytes > kCopyPiece;
+  }
+
+  // Alone there is nobody to let in between; and a copy that is captured becomes one node.
+  [[gnu::noinline, gnu::cold]] static CUresult call_for_huge(Arguments... arguments) {
+    gate::Call call{0, nullptr, false, false, kRowKind};
+    CallStream<row>::find(call, arguments...);
+    if (!gate::takes_pieces(call)) return call_once(arguments...);
+    return copy_in_pieces([](Arguments... piece) { return call_once(piece...); }, arguments...);
+  }
+
   [[gnu::always_inline]] static bool pass_open_gate(gate::Slot& slot) {
     if (slot.inside.load(std::memory_order_relaxed) != 0) [[unlikely]]
       return false;
@@ -78,8 +108,8 @@ struct GatedCall<row, CUresult(Arguments...)> {
     return gate::word.load(std::memory_order_acquire) == 0;
   }
 
-  // Both give the stack pointer of call(), into which they are inlined; no frame pointer has to be
-  // set up for that.
+  // Both give the stack pointer of the function into which they are inlined; no frame pointer has
+  // to be set up for that.
   [[gnu::always_inline]] static void mark(std::atomic<std::uintptr_t>& inside) {
 #if defined(__x86_64__)
     __asm__("movq %%rsp, %0" : "=m"(inside));
@@ -101,7 +131,7 @@ struct GatedCall<row, CUresult(Arguments...)> {
   // this way pays for keeping them, and not the short one.
   NVS_SAVES_REGISTERS [[gnu::noinline, gnu::cold]] static gate::Slot* enter_slowly(
       Arguments... arguments, std::uintptr_t frame) {
-    gate::Call call{frame, nullptr, false, false};
+    gate::Call call{frame, nullptr, false, false, kRowKind};
     CallStream<row>::find(call, arguments...);
     return gate::enter(call);
   }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: contexts come and go, and their memory goes with them.
+#include "interposer/flow/flow.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/report.h"
+#include "interposer/session/contexts.h"
+#include "interposer/session/session.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -9,6 +12,8 @@ namespace {
 CUresult count_created(CUresult result, const CUcontext* context, CUdevice device) {
   if (result != CUDA_SUCCESS || context == nullptr) return result;
   books().context_created(number_of(*context), device);
+  contexts::created(*context, device);
+  session::gpu_used(device);
   log_context(number_of(*context), RowUse::context, device, "created");
   return result;
 }
@@ -18,11 +23,37 @@ void count_ended(std::uint64_t context, Birth before) {
   if (books().ended({OwnerType::context, context}, before, last)) report_ended(last);
 }
 
+// A call that may end a context: our own use of it ends before.
+class Ending {
+ public:
+  explicit Ending(CUcontext context) : context_(context) {
+    contexts::may_end(context);
+    flow::context_ends(context);
+  }
+  ~Ending() {
+    if (ended_) {
+      contexts::ended(context_);
+    } else {
+      contexts::goes_on(context_);
+    }
+  }
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+  void ended() { ended_ = true; }
+
+ private:
+  CUcontext context_;
+  bool ended_ = false;
+};
+
 template <class Call>
 CUresult destroy_through(CUcontext context, Call call) {
+  Ending ending(context);
   const Birth before = books().now();
   const CUresult result = call();
-  if (result == CUDA_SUCCESS) count_ended(number_of(context), before);
+  if (result != CUDA_SUCCESS) return result;
+  ending.ended();
+  count_ended(number_of(context), before);
   return result;
 }
 
@@ -36,9 +67,11 @@ bool is_primary_active(CUdevice device) {
 // Only the last release ends it.
 template <class Call>
 CUresult release_through(CUdevice device, Call call) {
+  Ending ending(contexts::primary_of(device));
   const Birth before = books().now();
   const CUresult result = call();
   if (result != CUDA_SUCCESS || is_primary_active(device)) return result;
+  ending.ended();
   const std::uint64_t context = books().primary_of(device);
   if (context != 0) count_ended(context, before);
   return result;
@@ -47,8 +80,10 @@ CUresult release_through(CUdevice device, Call call) {
 // A reset frees everything, however many hold the context.
 template <class Call>
 CUresult reset_through(CUdevice device, Call call) {
+  Ending ending(contexts::primary_of(device));
   const Birth before = books().now();
   const CUresult result = call();
+  if (result == CUDA_SUCCESS) ending.ended();
   const std::uint64_t context = books().primary_of(device);
   if (result == CUDA_SUCCESS && context != 0) count_ended(context, before);
   return result;
@@ -93,9 +128,11 @@ CUresult cuCtxDestroy_v2(CUcontext ctx) {
 // Only a current context can be detached from, and measured on an H200 it stays current unless that
 // was the last use of it.
 CUresult cuCtxDetach(CUcontext ctx) {
+  Ending ending(ctx);
   const Birth before = books().now();
   const CUresult result = real<Row::cuCtxDetach>()(ctx);
   if (result == CUDA_SUCCESS && current_context().value != number_of(ctx)) {
+    ending.ended();
     count_ended(number_of(ctx), before);
   }
   return result;
@@ -104,6 +141,8 @@ CUresult cuCtxDetach(CUcontext ctx) {
 CUresult cuDevicePrimaryCtxRetain(CUcontext* pctx, CUdevice dev) {
   const CUresult result = real<Row::cuDevicePrimaryCtxRetain>()(pctx, dev);
   if (result != CUDA_SUCCESS || pctx == nullptr) return result;
+  interposer::contexts::primary_created(*pctx, dev);
+  interposer::session::gpu_used(dev);
   if (books().primary_retained(number_of(*pctx), dev)) {
     log_context(number_of(*pctx), RowUse::primary_context, dev, "created");
   }

@@ -11,6 +11,7 @@
 #include "interposer/resolve/elf_symbols.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/resolve/settings.h"
+#include "interposer/session/session.h"
 
 extern "C" {
 // Of libc, since 2.3.2: what pthread_atfork calls, and how it names a library.
@@ -31,6 +32,7 @@ constinit std::atomic<const link_map*> objects[2] = {};
 // parent's threads held is nobody's.
 void start_over_in_child() {
   gate::start_over_in_child();
+  session::start_over_in_child();
   memory::books_after_fork();
   debug::stop_in_child();
 }
@@ -41,6 +43,7 @@ void begin(const Settings& settings) {
   if (begun.exchange(true)) return;
   nvs_register_atfork(nullptr, nullptr, &start_over_in_child, &nvs_dso_handle);
   if (settings.debug) debug::start(settings.debug_file);
+  session::configure(settings);
 }
 
 template <class Find>

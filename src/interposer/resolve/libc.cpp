@@ -113,6 +113,18 @@ void set_specific(pthread_key_t key, const void* value) {
   if (const auto function = setspecific_function.get()) function(key, value);
 }
 
+bool create_thread(void* (*run)(void*), void* argument) {
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  using Detach = int (*)(pthread_t);
+  const auto create = reinterpret_cast<Create>(defined_elsewhere("pthread_create"));
+  const auto detach = reinterpret_cast<Detach>(defined_elsewhere("pthread_detach"));
+  pthread_t thread{};
+  if (create == nullptr || detach == nullptr) return false;
+  if (create(&thread, nullptr, run, argument) != 0) return false;
+  detach(thread);
+  return true;
+}
+
 NoCancel::NoCancel() {
   if (const auto function = cancel_function.get()) function(PTHREAD_CANCEL_DISABLE, &previous_);
 }

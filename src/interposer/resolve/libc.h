@@ -21,6 +21,9 @@ const link_map* object_at(const void* address);
 // Those of pthread.h. They do nothing where there are no threads to be had; key_create then fails.
 bool key_create(pthread_key_t* key, void (*destructor)(void*));
 void set_specific(pthread_key_t key, const void* value);
+// A detached thread. The definition that comes first is used, and not libc's own: sanitizers must
+// know every thread.
+bool create_thread(void* (*run)(void*), void* argument);
 
 // While one of these lives, the thread is not cancelled. It costs 58 instructions, so it stands on
 // slow paths only.

@@ -18,16 +18,28 @@ bool means_yes(const char* value) { return !equal(value, "") && !equal(value, "0
 
 Settings read_settings(const char* const* environment) {
   Settings settings;
-  if (environment == nullptr) return settings;
-  for (; *environment != nullptr; ++environment) {
-    if (const char* value = value_of(*environment, "NVSHARE_DISABLE")) {
-      settings.disabled = means_yes(value);
-    } else if (const char* on = value_of(*environment, "NVSHARE_DEBUG")) {
-      settings.debug = means_yes(on);
-    } else if (const char* file = value_of(*environment, "NVSHARE_DEBUG_FILE")) {
-      settings.debug_file = file;
+  const char* disabled = "";
+  const char* debug = "";
+  const struct {
+    const char* name;
+    const char*& value;
+  } known[] = {
+      {"NVSHARE_DISABLE", disabled},
+      {"NVSHARE_DEBUG", debug},
+      {"NVSHARE_DEBUG_FILE", settings.debug_file},
+      {"NVSHARE_FOLDER", settings.folder},
+      {"NVSHARE_RUN", settings.run},
+      {"NVSHARE_PRIORITY", settings.priority},
+      {"NVSHARE_POD_NAME", settings.pod},
+      {"NVSHARE_POD_NAMESPACE", settings.pod_namespace},
+  };
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    for (const auto& [name, value] : known) {
+      if (const char* found = value_of(*environment, name)) value = found;
     }
   }
+  settings.disabled = means_yes(disabled);
+  settings.debug = means_yes(debug);
   return settings;
 }
 

@@ -9,6 +9,11 @@ struct Settings {
   bool disabled = false;             // NVSHARE_DISABLE
   bool debug = false;                // NVSHARE_DEBUG
   const char* debug_file = nullptr;  // NVSHARE_DEBUG_FILE; null or empty: a file of our choice
+  const char* folder = nullptr;    // NVSHARE_FOLDER: that of the daemon; null or empty: the node's
+  const char* run = nullptr;       // NVSHARE_RUN: set by `nvshare run` for all that it starts
+  const char* priority = nullptr;  // NVSHARE_PRIORITY: low, normal or high
+  const char* pod = nullptr;       // NVSHARE_POD_NAME
+  const char* pod_namespace = nullptr;  // NVSHARE_POD_NAMESPACE
 };
 
 // Unset, empty and "0" mean no for the first two; anything else means yes.

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/flow/flow.h"
+
+#include <atomic>
+
+#include "interposer/exports/real.h"
+#include "interposer/flow/queue.h"
+#include "interposer/flow/relaxed_capture.h"
+#include "interposer/gate/gate.h"
+#include "os/futex_lock.h"
+
+namespace nvs::interposer::flow {
+namespace {
+
+struct Event {
+  CUevent event;
+  CUcontext context;  // null: gone, with its context
+};
+
+// A pause of the program is long if handing the GPU over and back pays off.
+constexpr std::int64_t kLongPause_ns = 400'000;
+
+struct Line {
+  os::FutexLock lock;  // guards everything below but the atomics
+  std::atomic<std::int64_t> bound_ns;
+  std::atomic<std::int64_t> opened_ns;
+  std::atomic<std::int64_t> wanted_ns;  // when a thread was the first to find the gate closed
+  Queue queue;
+  // Every submission since the GPU was last seen empty has a mark behind it, or will have one.
+  bool complete;
+  CUstream behind;         // the stream of the submissions that have no mark yet
+  bool mixed;              // they are of several
+  Event marks[kMarksMax];  // in the order of the queue's
+  int first;
+  Event spare[kMarksMax];
+  int spares;
+  int pauses;  // -8 to 8: how many more long ones than short ones there were
+};
+constinit Line lines[gate::kGpusMax] = {};
+
+Event& mark_at(Line& line, int index) { return line.marks[(line.first + index) % kMarksMax]; }
+
+void keep(Line& line, Event event) {
+  if (event.context == nullptr) return;
+  if (line.spares < kMarksMax) {
+    line.spare[line.spares++] = event;
+  } else if (const auto destroy = real<Row::cuEventDestroy_v2>()) {
+    destroy(event.event);
+  }
+}
+
+bool take_spare(Line& line, CUcontext context, Event& event) {
+  for (int i = line.spares - 1; i >= 0; --i) {
+    if (line.spare[i].context != context) continue;
+    event = line.spare[i];
+    line.spare[i] = line.spare[--line.spares];
+    return true;
+  }
+  return false;
+}
+
+// In a context that is broken, or at the end of the process, nothing runs any more.
+bool is_complete(const Event& event) {
+  const auto query = real<Row::cuEventQuery>();
+  return event.context == nullptr || query == nullptr || query(event.event) != CUDA_ERROR_NOT_READY;
+}
+
+// Looks at the oldest marks until one is not complete.
+void reap(Line& line, std::int64_t now_ns) {
+  const RelaxedCapture relaxed;
+  const int marks = line.queue.marks();
+  int complete = 0;
+  while (complete < marks && is_complete(mark_at(line, complete))) ++complete;
+  for (int i = 0; i < complete; ++i) keep(line, mark_at(line, i));
+  line.first = (line.first + complete) % kMarksMax;
+  line.queue.completed(now_ns, complete);
+  if (complete < marks) line.queue.seen_running(now_ns);
+}
+
+std::int64_t last_activity_ns(const Queue& queue) {
+  const std::int64_t submitted_ns = queue.last_submission_ns();
+  const std::int64_t completed_ns = queue.last_completion_ns();
+  return submitted_ns > completed_ns ? submitted_ns : completed_ns;
+}
+
+// A submission ends a pause, which tells what the next one will be like. One that began before the
+// window did counts if it was long before that: the program slept, and then found the gate closed.
+void submit(Line& line, std::int64_t now_ns, CUstream stream, std::uint64_t kind) {
+  if (line.queue.unmarked() != 0 && stream != line.behind) line.mixed = true;
+  line.behind = stream;
+  if (line.queue.marks() == 0) {
+    const std::int64_t since_ns = last_activity_ns(line.queue);
+    const bool in_window = since_ns >= line.opened_ns.load();
+    const std::int64_t wanted_ns = in_window ? now_ns : line.wanted_ns.load();
+    if (in_window || wanted_ns > since_ns) {
+      const int pauses = line.pauses + (wanted_ns - since_ns > kLongPause_ns ? 1 : -1);
+      line.pauses = pauses > 8 ? 8 : pauses < -8 ? -8 : pauses;
+    }
+  }
+  line.queue.submit(now_ns, kind);
+}
+
+bool create_event(CUcontext context, Event& event) {
+  const auto create = real<Row::cuEventCreate>();
+  const auto push = real<Row::cuCtxPushCurrent_v2>();
+  const auto pop = real<Row::cuCtxPopCurrent_v2>();
+  if (create == nullptr || push == nullptr || pop == nullptr) return false;
+  const RelaxedCapture relaxed;
+  CUcontext popped = nullptr;
+  if (push(context) != CUDA_SUCCESS) return false;
+  // Without a time stamp it costs the GPU nothing; with one, 2 us.
+  const bool made = create(&event.event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS;
+  pop(&popped);
+  event.context = context;
+  return made;
+}
+
+CUcontext context_of(CUstream stream) {
+  CUcontext context = nullptr;
+  const auto of_stream = real<Row::cuStreamGetCtx>();
+  if (of_stream != nullptr && of_stream(stream, &context) == CUDA_SUCCESS) return context;
+  const auto current = real<Row::cuCtxGetCurrent>();
+  if (current == nullptr || current(&context) != CUDA_SUCCESS) return nullptr;
+  return context;
+}
+
+}  // namespace
+
+void set_bound(int gpu, std::int64_t bound_ns) {
+  lines[gpu].bound_ns.store(bound_ns, std::memory_order_relaxed);
+  if (bound_ns == 0) lose_track(gpu);
+}
+
+void lose_track(int gpu) {
+  Line& line = lines[gpu];
+  const os::FutexGuard guard(line.lock);
+  line.complete = false;
+}
+
+void gate_met_closed(int gpu) { lines[gpu].wanted_ns.store(os::monotonic_ns()); }
+
+void window_opened(int gpu) { lines[gpu].opened_ns.store(os::monotonic_ns()); }
+
+Room ask(int gpu, CUstream stream, std::uint64_t kind) {
+  Line& line = lines[gpu];
+  const std::int64_t bound_ns = line.bound_ns.load(std::memory_order_relaxed);
+  if (bound_ns == 0) return {0, false};
+  const os::FutexGuard guard(line.lock);
+  const std::int64_t now_ns = os::monotonic_ns();
+  std::int64_t wait_ns = line.queue.wait_ns(now_ns, bound_ns, kind);
+  // Events are looked at where it can matter: there is no room, or a mark should be done by now.
+  if (wait_ns > 0 || line.queue.poll_in_ns(now_ns) <= kMarkEvery_ns) {
+    reap(line, now_ns);
+    wait_ns = line.queue.wait_ns(now_ns, bound_ns, kind);
+  }
+  if (wait_ns > 0) return {wait_ns, false};
+  submit(line, now_ns, stream, kind);
+  return {0, true};
+}
+
+bool count(int gpu, CUstream stream, std::uint64_t kind) {
+  Line& line = lines[gpu];
+  if (line.bound_ns.load(std::memory_order_relaxed) == 0) return false;
+  const os::FutexGuard guard(line.lock);
+  submit(line, os::monotonic_ns(), stream, kind);
+  return true;
+}
+
+void mark(int gpu, CUstream stream) {
+  Line& line = lines[gpu];
+  Event event{};
+  const CUcontext context = context_of(stream);
+  if (context == nullptr) return;
+  {
+    const os::FutexGuard guard(line.lock);
+    if (!line.queue.needs_mark(os::monotonic_ns())) return;
+    if (!take_spare(line, context, event)) event.context = nullptr;
+  }
+  // The lock is not held where the driver may have to wait for room in a stream.
+  const auto record = real<Row::cuEventRecord>();
+  if (record == nullptr) return;
+  if (event.context == nullptr && !create_event(context, event)) return;
+  const bool recorded = record(event.event, stream) == CUDA_SUCCESS;
+  const os::FutexGuard guard(line.lock);
+  if (!recorded || line.queue.is_full() || line.queue.unmarked() == 0) {
+    keep(line, event);
+    return;
+  }
+  if (line.mixed || line.behind != stream) line.complete = false;
+  line.mixed = false;
+  mark_at(line, line.queue.marks()) = event;
+  line.queue.marked(os::monotonic_ns());
+}
+
+bool look(int gpu, Look& result) {
+  Line& line = lines[gpu];
+  if (line.bound_ns.load(std::memory_order_relaxed) == 0 || !line.lock.try_lock()) return false;
+  const std::int64_t now_ns = os::monotonic_ns();
+  reap(line, now_ns);
+  const Queue& queue = line.queue;
+  result.quiet_ns = now_ns - last_activity_ns(queue);
+  result.remaining_ns = queue.remaining_ns(now_ns);
+  // Submissions behind the last mark are few and lie closer together than marks do.
+  const bool unmarked_done = queue.unmarked() == 0 || result.quiet_ns > 2 * result.remaining_ns;
+  result.done = queue.marks() == 0 && unmarked_done;
+  result.certain = line.complete && queue.unmarked() == 0;
+  result.look_again_ns = queue.poll_in_ns(now_ns);
+  result.sleeps_long = line.pauses > 0;
+  line.lock.unlock();
+  return true;
+}
+
+void emptied(int gpu) {
+  Line& line = lines[gpu];
+  const os::FutexGuard guard(line.lock);
+  for (int i = 0; i < line.queue.marks(); ++i) keep(line, mark_at(line, i));
+  line.queue.emptied(os::monotonic_ns());
+  line.complete = true;
+  line.mixed = false;
+}
+
+void context_ends(CUcontext context) {
+  const auto destroy = real<Row::cuEventDestroy_v2>();
+  for (Line& line : lines) {
+    const os::FutexGuard guard(line.lock);
+    const auto drop = [&](Event& event) {
+      if (event.context != context) return false;
+      event.context = nullptr;
+      if (destroy != nullptr) destroy(event.event);
+      return true;
+    };
+    for (int i = 0; i < line.queue.marks(); ++i) drop(mark_at(line, i));
+    for (int i = line.spares - 1; i >= 0; --i) {
+      if (drop(line.spare[i])) line.spare[i] = line.spare[--line.spares];
+    }
+  }
+}
+
+void start_over_in_child() {
+  for (Line& line : lines) {
+    line.lock.reset();
+    line.bound_ns.store(0, std::memory_order_relaxed);
+    line.queue = {};
+    line.complete = false;
+    line.spares = 0;
+    line.pauses = 0;
+  }
+}
+
+}  // namespace nvs::interposer::flow

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds what a process queues on a GPU while others wait for it, by time and not by count. Marks
+// are events of ours that are recorded behind submissions; they cost the GPU nothing. No context is
+// ever synchronised for it, and without a bound nothing here runs.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda_api/cuda_types.h"
+
+namespace nvs::interposer::flow {
+
+// 0: no bound, and submissions are not counted.
+void set_bound(int gpu, std::int64_t bound_ns);
+
+// What the gate has to do with the program's pauses: a thread was the first to find it closed, and
+// it has opened.
+void gate_met_closed(int gpu);
+void window_opened(int gpu);
+
+// Before a submission: may it be made? If so it is counted, where there is a bound.
+struct Room {
+  std::int64_t wait_ns;  // 0: now. Else ask again after so long.
+  bool counted;          // mark() must follow the submission
+};
+Room ask(int gpu, CUstream stream, std::uint64_t kind);
+// Counts a submission without asking. False: there is no bound.
+bool count(int gpu, CUstream stream, std::uint64_t kind);
+// A submission that cannot be counted: marks will not tell when it is done.
+void lose_track(int gpu);
+// After the submission, on the thread that made it: records a mark if it is time for one.
+void mark(int gpu, CUstream stream);
+
+// What the marks say. False: another thread is at it, or there is no bound.
+struct Look {
+  bool done;                  // every mark is complete, and nothing unmarked is likely to run
+  std::int64_t quiet_ns;      // since the last submission or completion, whichever came later
+  std::int64_t remaining_ns;  // GPU time that is queued
+  std::int64_t look_again_ns;
+  bool certain;      // the marks cover everything: if done, no work is left
+  bool sleeps_long;  // its pauses were mostly long lately
+};
+bool look(int gpu, Look& result);
+
+// Everything that was submitted is done: a synchronisation has shown it.
+void emptied(int gpu);
+
+// A context is about to end: its marks are destroyed.
+void context_ends(CUcontext context);
+
+void start_over_in_child();
+
+}  // namespace nvs::interposer::flow

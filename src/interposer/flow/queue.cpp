@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/flow/queue.h"
+
+namespace nvs::interposer::flow {
+namespace {
+
+constexpr std::int64_t max_of(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
+constexpr std::int64_t min_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
+// Sleeping for less is not worth a system call; for more, a late wake-up costs too much.
+constexpr std::int64_t kShortestWait_ns = 10'000;
+constexpr std::int64_t kLongestWait_ns = 1'000'000;
+
+}  // namespace
+
+void Queue::submit(std::int64_t now_ns, std::uint64_t key) {
+  if (behind_.kinds == 0) behind_since_ns_ = now_ns;
+  behind_.add(kinds_.find(key));
+  last_submission_ns_ = now_ns;
+}
+
+bool Queue::needs_mark(std::int64_t now_ns) const {
+  if (behind_.kinds == 0 || is_full()) return false;
+  return marks_ == 0 || now_ns - last_mark_ns_ >= kMarkEvery_ns ||
+         kinds_.guess_ns(behind_) >= kMarkEvery_ns;
+}
+
+void Queue::marked(std::int64_t now_ns) {
+  if (behind_.kinds == 0 || is_full()) return;
+  if (marks_ == 0) last_look_ns_ = now_ns;
+  ring_[(first_ + marks_) % kMarksMax] = {behind_since_ns_, behind_};
+  ++marks_;
+  marked_ns_ += kinds_.guess_ns(behind_);
+  behind_ = {};
+  last_mark_ns_ = now_ns;
+}
+
+void Queue::seen_running(std::int64_t now_ns) { last_look_ns_ = now_ns; }
+
+// The GPU took to the oldest mark's work when it was through with what came before.
+std::int64_t Queue::started_ns() const {
+  return max_of(oldest().submitted_ns, last_completion_ns_);
+}
+
+void Queue::completed(std::int64_t now_ns, int count) {
+  if (count > marks_) count = marks_;
+  if (count == 0) return;
+  const std::int64_t started = started_ns();
+  Kinds::Span span = {};
+  for (int i = 0; i < count; ++i) {
+    span.add(oldest().span);
+    dropped();
+  }
+  // It ended between the last look and now: when it should have, if that lies in between.
+  const std::int64_t expected_ns = started + kinds_.guess_ns(span);
+  const std::int64_t ended_ns = min_of(max_of(expected_ns, last_look_ns_), now_ns);
+  const std::int64_t took_ns = ended_ns - started;
+  const bool seen = now_ns - last_look_ns_ <= max_of(took_ns / 8, 2 * kMarkEvery_ns);
+  kinds_.learn(span, took_ns, seen ? Kinds::Sight::seen : Kinds::Sight::inferred);
+  last_completion_ns_ = ended_ns;
+  last_look_ns_ = now_ns;
+  // What is thought of kinds has changed, and so has what is left.
+  marked_ns_ = 0;
+  for (int i = 0; i < marks_; ++i) {
+    marked_ns_ += kinds_.guess_ns(ring_[(first_ + i) % kMarksMax].span);
+  }
+}
+
+void Queue::dropped() {
+  if (marks_ == 0) return;
+  marked_ns_ -= kinds_.guess_ns(oldest().span);
+  first_ = (first_ + 1) % kMarksMax;
+  --marks_;
+}
+
+std::int64_t Queue::remaining_ns(std::int64_t now_ns) const {
+  const std::int64_t behind_ns = kinds_.guess_ns(behind_);
+  if (marks_ == 0) return behind_ns;
+  const std::int64_t first_ns = kinds_.guess_ns(oldest().span);
+  const std::int64_t run_ns = min_of(max_of(now_ns - started_ns(), 0), first_ns);
+  return max_of(marked_ns_ - run_ns, 0) + behind_ns;
+}
+
+std::int64_t Queue::wait_ns(std::int64_t now_ns, std::int64_t bound_ns, std::uint64_t key) {
+  if (marks_ == 0) return 0;
+  const std::int64_t remaining = remaining_ns(now_ns);
+  const std::int64_t first_ns = kinds_.guess_ns(oldest().span);
+  if (now_ns - started_ns() > first_ns + bound_ns) {
+    // It takes much longer than we thought, and so may what is behind it: just enough of that.
+    return remaining <= kRunDry_ns ? 0 : poll_in_ns(now_ns);
+  }
+  const std::int64_t enough_ns = max_of(bound_ns - guess_ns(key), kRunDry_ns);
+  if (remaining <= enough_ns) return 0;
+  const std::int64_t until_room = max_of(remaining - enough_ns, kShortestWait_ns);
+  return min_of(until_room, poll_in_ns(now_ns));
+}
+
+std::int64_t Queue::poll_in_ns(std::int64_t now_ns) const {
+  // A submission is being made; its mark follows in a moment.
+  if (marks_ == 0) return is_empty() ? kLongestWait_ns : kMarkEvery_ns;
+  const std::int64_t expected_ns = kinds_.guess_ns(oldest().span);
+  const std::int64_t run_ns = now_ns - started_ns();
+  const std::int64_t left_ns = expected_ns - run_ns;
+  if (left_ns > 0) {
+    // A little early, to see it end: whoever looks when it expects the end sees what it expects.
+    const std::int64_t early_ns = left_ns - max_of(expected_ns / 32, kMarkEvery_ns);
+    // What is not known may be over soon.
+    const std::int64_t wait_ns =
+        kinds_.is_sure(oldest().span) ? early_ns : min_of(early_ns, run_ns / 4);
+    return min_of(max_of(wait_ns, kShortestWait_ns), kLongestWait_ns);
+  }
+  // Overdue: often at first, less often the longer it takes.
+  return min_of(max_of(-left_ns / 8, kShortestWait_ns), kLongestWait_ns);
+}
+
+void Queue::emptied(std::int64_t now_ns) {
+  // Marks that were complete before the synchronisation were looked at when it began.
+  if (marks_ > 0) {
+    const std::int64_t took_ns = now_ns - started_ns();
+    Kinds::Span span = behind_;
+    for (int i = 0; i < marks_; ++i) span.add(ring_[(first_ + i) % kMarksMax].span);
+    kinds_.learn(span, took_ns, Kinds::Sight::seen);
+  }
+  marks_ = 0;
+  marked_ns_ = 0;
+  behind_ = {};
+  last_completion_ns_ = now_ns;
+}
+
+}  // namespace nvs::interposer::flow

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much GPU time a process has queued on one GPU, guessed from marks: events that are recorded
+// behind its submissions and seen to complete. Pure: the clock and the events are the caller's. The
+// guess decides when a thread may submit more while other tenants wait, so it must err towards
+// submitting: a queue that runs dry wastes the GPU.
+#pragma once
+
+#include <cstdint>
+
+#include "interposer/flow/kinds.h"
+
+namespace nvs::interposer::flow {
+
+inline constexpr int kMarksMax = 128;
+// Marks that cost nothing on the GPU still cost a call: closer together than this, one serves for
+// several submissions.
+inline constexpr std::int64_t kMarkEvery_ns = 20'000;
+// With less than this queued, one more submission may come in whatever its length. A thread that
+// sleeps precisely is 15 us late and needs 10 us to submit; whoever else wants the GPU waits for
+// what is queued.
+inline constexpr std::int64_t kRunDry_ns = 150'000;
+
+class Queue {
+ public:
+  // A submission is about to be made. It is counted at once, so that threads see each other's. The
+  // key tells kinds apart; 0: unknown.
+  void submit(std::int64_t now_ns, std::uint64_t key);
+  // Should a mark follow the submission that was just made?
+  bool needs_mark(std::int64_t now_ns) const;
+  // A mark was recorded behind all submissions so far. Marks complete in order, or are taken to.
+  void marked(std::int64_t now_ns);
+  bool is_full() const { return marks_ == kMarksMax; }
+
+  // The oldest mark was looked at and is not complete yet.
+  void seen_running(std::int64_t now_ns);
+  // The oldest `count` marks are complete, and the next one is not.
+  void completed(std::int64_t now_ns, int count);
+  // The oldest mark will never be seen to complete: its context is gone.
+  void dropped();
+  int marks() const { return marks_; }
+  int unmarked() const { return behind_.submissions(); }
+
+  std::int64_t remaining_ns(std::int64_t now_ns) const;
+  // 0: one more of that kind may be submitted now. Else: look again after so long at the latest.
+  std::int64_t wait_ns(std::int64_t now_ns, std::int64_t bound_ns, std::uint64_t key);
+  // When the oldest mark should be looked at.
+  std::int64_t poll_in_ns(std::int64_t now_ns) const;
+
+  // What one submission of a kind is thought to take.
+  std::int64_t guess_ns(std::uint64_t key) { return kinds_.guess_ns(kinds_.find(key)); }
+  std::int64_t last_submission_ns() const { return last_submission_ns_; }
+  std::int64_t last_completion_ns() const { return last_completion_ns_; }
+  bool is_empty() const { return marks_ == 0 && behind_.kinds == 0; }
+
+  // Everything that was submitted is done, as a synchronisation has shown.
+  void emptied(std::int64_t now_ns);
+
+ private:
+  struct Mark {
+    std::int64_t submitted_ns;  // when its first submission was made
+    Kinds::Span span;
+  };
+  const Mark& oldest() const { return ring_[first_]; }
+  std::int64_t started_ns() const;
+
+  Kinds kinds_;
+  Mark ring_[kMarksMax] = {};
+  int first_ = 0;
+  int marks_ = 0;
+  std::int64_t marked_ns_ = 0;  // what all in the ring is thought to take
+  Kinds::Span behind_ = {};     // submissions behind the last mark
+  std::int64_t behind_since_ns_ = 0;
+  std::int64_t last_mark_ns_ = 0;
+  std::int64_t last_submission_ns_ = 0;
+  std::int64_t last_completion_ns_ = 0;
+  std::int64_t last_look_ns_ = 0;  // when the oldest mark was last seen not to be complete
+};
+
+}  // namespace nvs::interposer::flow

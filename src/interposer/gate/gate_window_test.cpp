@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the gate does for windows: letting single calls in while it is closed, staying awake shortly
+// before it opens, and copies in pieces.
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "interposer/gate/linear_copy.h"
+#include "interposer/gate/test_gate.h"
+#include "os/linux_calls.h"
+
+namespace nvs::interposer {
+namespace {
+
+// So many threads that each make one launch.
+class Launchers {
+ public:
+  explicit Launchers(int count) {
+    for (int i = 0; i < count; ++i) {
+      threads_.emplace_back([this] {
+        ++begun_;
+        launch();
+        ++done_;
+      });
+    }
+    while (begun_ < count) std::this_thread::yield();
+  }
+  ~Launchers() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+  void wait_for(int done) const {
+    while (done_ < done) std::this_thread::yield();
+  }
+  int done() const { return done_; }
+
+ private:
+  std::atomic<int> begun_{0};
+  std::atomic<int> done_{0};
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(GateTest, AClosedGateLetsOneInAtATime) {
+  ASSERT_TRUE(gate::close(0, kNoLimit));
+  const std::uint32_t before = gate::let_in_so_far(0);
+  Launchers launchers(3);
+  gate::let_one_in(0);
+  launchers.wait_for(1);
+  EXPECT_EQ(gate::let_in_so_far(0), before + 1);
+  gate::let_one_in(0);
+  launchers.wait_for(2);
+  EXPECT_EQ(gate::let_in_so_far(0), before + 2);
+  EXPECT_EQ(fake.launches, 2);
+  EXPECT_TRUE(gate::is_closed(0));
+  gate::open(0);
+}
+
+TEST_F(GateTest, APermitThatWasTakenBackLetsNobodyIn) {
+  ASSERT_TRUE(gate::close(0, kNoLimit));
+  gate::let_one_in(0);
+  gate::let_nobody_in(0);
+  const std::uint32_t before = gate::let_in_so_far(0);
+  Launchers launchers(1);
+  EXPECT_TRUE(gate::wait_until_outside(kNoLimit));
+  EXPECT_EQ(gate::let_in_so_far(0), before);
+  EXPECT_EQ(fake.launches, 0);
+  gate::open(0);
+}
+
+TEST_F(GateTest, APermitOfAnEarlierClosingIsGone) {
+  ASSERT_TRUE(gate::close(0, kNoLimit));
+  gate::let_one_in(0);
+  gate::open(0);
+  ASSERT_TRUE(gate::close(0, kNoLimit));
+  Launchers launchers(1);
+  gate::let_one_in(0);
+  launchers.wait_for(1);
+  EXPECT_EQ(fake.launches, 1);
+  gate::open(0);
+}
+
+// Whoever drains sees the call of each permit that was used, or takes the permit back.
+TEST_F(GateTest, ADrainMissesNobodyWhoWasLetIn) {
+  for (int round = 0; round < 200; ++round) {
+    ASSERT_TRUE(gate::close(0, kNoLimit));
+    const int launched = fake.launches;
+    const std::uint32_t before = gate::let_in_so_far(0);
+    Launchers launchers(1);
+    gate::let_one_in(0);
+    gate::let_nobody_in(0);
+    ASSERT_TRUE(gate::wait_until_outside(kNoLimit));
+    EXPECT_EQ(gate::let_in_so_far(0) - before,
+              static_cast<std::uint32_t>(fake.launches - launched));
+    gate::open(0);
+  }
+}
+
+TEST_F(GateTest, ThreadsThatStayAwakePassWhenItOpens) {
+  ASSERT_TRUE(gate::close(0, kNoLimit));
+  {
+    Launchers launchers(2);
+    gate::get_ready(os::monotonic_ns() + 1'000'000'000);
+    EXPECT_EQ(fake.launches, 0);
+    gate::open(0);
+  }
+  EXPECT_EQ(fake.launches, 2);
+}
+
+TEST_F(GateTest, ThreadsThatStayedAwakeInVainSleepAgain) {
+  ASSERT_TRUE(gate::close(0, kNoLimit));
+  std::atomic<int> id{0};
+  std::thread thread([&id] {
+    id = os::thread_id();
+    launch();
+  });
+  gate::get_ready(os::monotonic_ns() + 1'000'000);
+  while (id == 0) std::this_thread::yield();
+  wait_until_asleep(id);
+  EXPECT_EQ(fake.launches, 0);
+  gate::open(0);
+  thread.join();
+}
+
+TEST(LinearCopy, PiecesCoverTheWholeInOrder) {
+  constexpr std::size_t kBytes = 2 * kCopyPiece + 5;
+  std::vector<std::size_t> sizes;
+  std::size_t at = 0;
+  char* const from = nullptr;
+  const CUresult result = copy_in_pieces(
+      [&](CUdeviceptr to, const void* source, std::size_t bytes, CUstream) {
+        EXPECT_EQ(to, 1000 + at);
+        EXPECT_EQ(static_cast<const char*>(source), from + at);
+        sizes.push_back(bytes);
+        at += bytes;
+        return CUDA_SUCCESS;
+      },
+      CUdeviceptr{1000}, static_cast<const void*>(from), kBytes, CUstream{nullptr});
+  EXPECT_EQ(result, CUDA_SUCCESS);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{kCopyPiece, kCopyPiece, 5}));
+}
+
+TEST(LinearCopy, TheFirstFailureEndsIt) {
+  int calls = 0;
+  const CUresult result = copy_in_pieces(
+      [&](CUdeviceptr, CUdeviceptr, std::size_t) {
+        return ++calls == 2 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+      },
+      CUdeviceptr{0}, CUdeviceptr{0}, 5 * kCopyPiece);
+  EXPECT_EQ(result, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(LinearCopy, CopiesAreKnownByTheirArguments) {
+  EXPECT_TRUE((LinearCopy<CUdeviceptr, const void*, std::size_t>::value));
+  EXPECT_TRUE((LinearCopy<void*, CUdeviceptr, std::size_t, CUstream>::value));
+  EXPECT_TRUE((LinearCopy<CUdeviceptr, CUdeviceptr, std::size_t, CUstream>::value));
+  EXPECT_FALSE((LinearCopy<CUdeviceptr, unsigned char, std::size_t>::value)) << "that is a fill";
+  EXPECT_FALSE((LinearCopy<CUarray, std::size_t, CUdeviceptr, std::size_t>::value));
+}
+
+}  // namespace
+}  // namespace nvs::interposer

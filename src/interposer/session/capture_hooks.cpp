@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hooks: captures begin and end, and streams go.
+#include "interposer/exports/own_hooks.h"
+#include "interposer/exports/real.h"
+#include "interposer/session/captures.h"
+
+namespace nvs::interposer {
+namespace {
+
+template <class Call>
+CUresult begin_through(CUstream stream, Call call) {
+  captures::begins(stream);
+  const CUresult result = call();
+  captures::begun(stream, result);
+  return result;
+}
+
+// A capture can end with an error, and an end can fail with the capture going on.
+template <class Call>
+CUresult end_through(CUstream stream, Call call) {
+  const CUresult result = call();
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const auto ask = real<Row::cuStreamIsCapturing>();
+  const bool goes_on = result != CUDA_SUCCESS && ask != nullptr &&
+                       ask(stream, &status) == CUDA_SUCCESS &&
+                       status != CU_STREAM_CAPTURE_STATUS_NONE;
+  if (!goes_on) captures::ended(stream);
+  return result;
+}
+
+}  // namespace
+}  // namespace nvs::interposer
+
+namespace nvs::hooks {
+
+using interposer::begin_through;
+using interposer::end_through;
+using interposer::real;
+using interposer::Row;
+
+CUresult cuStreamBeginCapture(CUstream hStream) {
+  return begin_through(hStream, [&] { return real<Row::cuStreamBeginCapture>()(hStream); });
+}
+CUresult cuStreamBeginCapture_ptsz(CUstream hStream) {
+  return begin_through(hStream, [&] { return real<Row::cuStreamBeginCapture_ptsz>()(hStream); });
+}
+CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode) {
+  return begin_through(hStream,
+                       [&] { return real<Row::cuStreamBeginCapture_v2>()(hStream, mode); });
+}
+CUresult cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode) {
+  return begin_through(hStream,
+                       [&] { return real<Row::cuStreamBeginCapture_v2_ptsz>()(hStream, mode); });
+}
+CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
+                                     const CUgraphNode* dependencies,
+                                     const CUgraphEdgeData* dependencyData, size_t numDependencies,
+                                     CUstreamCaptureMode mode) {
+  return begin_through(hStream, [&] {
+    return real<Row::cuStreamBeginCaptureToGraph>()(hStream, hGraph, dependencies, dependencyData,
+                                                    numDependencies, mode);
+  });
+}
+CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph,
+                                          const CUgraphNode* dependencies,
+                                          const CUgraphEdgeData* dependencyData,
+                                          size_t numDependencies, CUstreamCaptureMode mode) {
+  return begin_through(hStream, [&] {
+    return real<Row::cuStreamBeginCaptureToGraph_ptsz>()(hStream, hGraph, dependencies,
+                                                         dependencyData, numDependencies, mode);
+  });
+}
+
+CUresult cuStreamEndCapture(CUstream hStream, CUgraph* phGraph) {
+  return end_through(hStream, [&] { return real<Row::cuStreamEndCapture>()(hStream, phGraph); });
+}
+CUresult cuStreamEndCapture_ptsz(CUstream hStream, CUgraph* phGraph) {
+  return end_through(hStream,
+                     [&] { return real<Row::cuStreamEndCapture_ptsz>()(hStream, phGraph); });
+}
+
+CUresult cuStreamDestroy(CUstream hStream) {
+  interposer::captures::destroyed(hStream);
+  return real<Row::cuStreamDestroy>()(hStream);
+}
+CUresult cuStreamDestroy_v2(CUstream hStream) {
+  interposer::captures::destroyed(hStream);
+  return real<Row::cuStreamDestroy_v2>()(hStream);
+}
+
+}  // namespace nvs::hooks

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/session/captures.h"
+
+#include <cstdint>
+
+#include "os/futex_lock.h"
+
+namespace nvs::interposer::captures {
+namespace {
+
+// More captures at a time than this are counted and not told apart; then nothing is synchronised
+// until all of them are over.
+constexpr int kStreamsMax = 64;
+
+constinit os::FutexLock lock;  // guards everything below
+constinit CUstream streams[kStreamsMax] = {};
+constinit int count = 0;    // captures that go on or are about to begin
+constinit int unnamed = 0;  // those of them that are not in the table
+constinit int synchronising = 0;
+constinit std::int64_t synchronising_since_ns = 0;
+
+// The driver looks for captures when it is called, and then waits. This is more than it takes to
+// get into the call.
+constexpr std::int64_t kEntry_ns = 2'000'000;
+constexpr std::int64_t kPause_ns = 20'000;
+
+bool may_begin() {
+  const os::FutexGuard guard(lock);
+  const bool entering =
+      synchronising > 0 && os::monotonic_ns() - synchronising_since_ns < kEntry_ns;
+  if (!entering) ++count;
+  return !entering;
+}
+
+// With the lock held.
+bool forget(CUstream stream) {
+  for (CUstream& place : streams) {
+    if (place != stream || stream == nullptr) continue;
+    place = nullptr;
+    --count;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void begins(CUstream) {
+  while (!may_begin()) os::sleep_ns(kPause_ns);
+}
+
+void begun(CUstream stream, CUresult result) {
+  const os::FutexGuard guard(lock);
+  if (result != CUDA_SUCCESS) {
+    --count;
+    return;
+  }
+  for (CUstream& place : streams) {
+    if (place != nullptr) continue;
+    place = stream;
+    return;
+  }
+  ++unnamed;
+}
+
+void ended(CUstream stream) {
+  const os::FutexGuard guard(lock);
+  if (forget(stream) || unnamed == 0) return;
+  --unnamed;
+  --count;
+}
+
+void destroyed(CUstream stream) {
+  const os::FutexGuard guard(lock);
+  forget(stream);
+}
+
+bool begin_synchronise() {
+  const os::FutexGuard guard(lock);
+  if (count > 0) return false;
+  ++synchronising;
+  synchronising_since_ns = os::monotonic_ns();
+  return true;
+}
+
+void end_synchronise() {
+  const os::FutexGuard guard(lock);
+  --synchronising;
+}
+
+void start_over_in_child() {
+  lock.reset();
+  for (CUstream& place : streams) place = nullptr;
+  count = 0;
+  unnamed = 0;
+  synchronising = 0;
+}
+
+}  // namespace nvs::interposer::captures

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which streams are being captured. Synchronising a context breaks every capture in it, from
+// whatever thread and in whatever mode (measured on an H200); one that begins while the
+// synchronisation is already under way is unharmed.
+#pragma once
+
+#include "cuda_api/cuda_types.h"
+
+namespace nvs::interposer::captures {
+
+// Told by the hooks.
+void begins(CUstream stream);  // before the driver's call; it may wait a moment
+void begun(CUstream stream, CUresult result);
+void ended(CUstream stream);
+void destroyed(CUstream stream);  // and with it a capture that went on
+
+// Before a synchronisation: false if a capture goes on, and it must not be made. If true, captures
+// wait until a moment after it began.
+bool begin_synchronise();
+void end_synchronise();
+
+void start_over_in_child();
+
+}  // namespace nvs::interposer::captures

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/session/captures.h"
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace nvs::interposer {
+namespace {
+
+CUstream stream(std::intptr_t number) { return reinterpret_cast<CUstream>(number * 64); }
+
+class Captures : public testing::Test {
+ protected:
+  void SetUp() override { captures::start_over_in_child(); }
+
+  static bool may_synchronise() {
+    if (!captures::begin_synchronise()) return false;
+    captures::end_synchronise();
+    return true;
+  }
+  static void begin(CUstream on, CUresult result = CUDA_SUCCESS) {
+    captures::begins(on);
+    captures::begun(on, result);
+  }
+};
+
+TEST_F(Captures, NothingIsSynchronisedWhileOneGoesOn) {
+  EXPECT_TRUE(may_synchronise());
+  begin(stream(1));
+  begin(stream(2));
+  EXPECT_FALSE(may_synchronise());
+  captures::ended(stream(1));
+  EXPECT_FALSE(may_synchronise());
+  captures::ended(stream(2));
+  EXPECT_TRUE(may_synchronise());
+}
+
+TEST_F(Captures, OneThatIsAboutToBeginCounts) {
+  captures::begins(stream(1));
+  EXPECT_FALSE(may_synchronise());
+  captures::begun(stream(1), CUDA_ERROR_ILLEGAL_STATE);
+  EXPECT_TRUE(may_synchronise());
+}
+
+TEST_F(Captures, AStreamThatGoesTakesItsCaptureAlong) {
+  begin(stream(1));
+  captures::destroyed(stream(2));
+  EXPECT_FALSE(may_synchronise());
+  captures::destroyed(stream(1));
+  EXPECT_TRUE(may_synchronise());
+}
+
+TEST_F(Captures, EndsOfWhatNeverBeganChangeNothing) {
+  captures::ended(stream(9));
+  captures::destroyed(stream(9));
+  begin(stream(1));
+  captures::ended(stream(9));
+  EXPECT_FALSE(may_synchronise());
+  captures::ended(stream(1));
+  EXPECT_TRUE(may_synchronise());
+}
+
+TEST_F(Captures, MoreThanTheTableHoldsAreCounted) {
+  for (int i = 1; i <= 100; ++i) begin(stream(i));
+  for (int i = 1; i < 100; ++i) captures::ended(stream(i));
+  EXPECT_FALSE(may_synchronise());
+  captures::ended(stream(100));
+  EXPECT_TRUE(may_synchronise());
+}
+
+// It waits only while the synchronisation is on its way into the driver.
+TEST_F(Captures, ACaptureBeginsBesideASynchronisationThatTakesLong) {
+  ASSERT_TRUE(captures::begin_synchronise());
+  std::atomic<bool> begun{false};
+  std::thread program([&] {
+    begin(stream(1));
+    begun = true;
+  });
+  program.join();
+  EXPECT_TRUE(begun);
+  captures::end_synchronise();
+  EXPECT_FALSE(may_synchronise());
+}
+
+}  // namespace
+}  // namespace nvs::interposer

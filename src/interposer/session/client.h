@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the session knows of each GPU, shared between the thread that listens to the daemon, those
+// that drain, and the program's own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "interposer/gate/gate.h"
+#include "os/futex_lock.h"
+
+namespace nvs::interposer::session {
+
+enum class Phase : std::uint8_t {
+  unused,    // the program has no context there
+  free,      // nobody manages it: the gate stays open
+  closed,    // drained, and the gate is closed
+  open,      // our window, or there is no daemon
+  draining,  // the gate is closed, work may still run
+};
+
+// A drain that is under way.
+struct DrainState {
+  std::uint32_t job;
+  std::int64_t progress_ns;  // when it last got on
+  std::int64_t told_ns;      // when the daemon last heard of it
+  std::int64_t expected_ns;  // GPU time that was queued when it began
+  std::uint32_t let_in;
+  int stalls;  // how often Stalled was sent since it last got on
+};
+
+struct Gpu {
+  Phase phase;
+  std::uint64_t grant;  // of the window that is open or was last; 0: it was not this daemon's
+  bool awaited;
+  bool bounded;
+  bool idle_told;
+  std::int64_t opened_ns;
+  std::int64_t ready_ns;  // when the window will probably open; 0: unknown
+  DrainState drain;
+  std::uint64_t memory_told;
+  std::uint8_t uuid[16];
+};
+
+// One lock for all GPUs, held for moments only. No call of the driver is made under it.
+extern os::FutexLock lock;
+extern Gpu gpus[gate::kGpusMax];
+// Said by want(), taken back when the window opens.
+extern std::atomic<bool> wanted[gate::kGpusMax];
+extern bool paused;  // the daemon told us that our tenant is; guarded by the lock
+
+// All with the lock held.
+void tell_want(int gpu);
+void open_alone(int gpu);  // there is no daemon any more
+void announce(int gpu);    // on a new connection
+void say_hello();
+
+// What the thread that listens does.
+void listen(void*);
+
+}  // namespace nvs::interposer::session

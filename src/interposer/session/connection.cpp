@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/session/connection.h"
+
+#include <atomic>
+
+#include <errno.h>
+
+#include "os/futex_lock.h"
+#include "os/socket_calls.h"
+
+namespace nvs::interposer::connection {
+namespace {
+
+// Away from the low numbers, which shells and daemons use and close.
+constexpr int kLowestNumber = 700;
+
+constinit sockaddr_un address = {};
+constinit os::FutexLock lock;  // held for a send, and while the number changes hands
+constinit std::atomic<int> number{-1};
+constinit std::uint64_t inode = 0;
+
+// Appends to the path; false if there is no room for it and a final zero.
+bool append(std::size_t& size, const char* text) {
+  for (; *text != '\0'; ++text) {
+    if (size + 1 >= sizeof address.sun_path) return false;
+    address.sun_path[size++] = *text;
+  }
+  address.sun_path[size] = '\0';
+  return true;
+}
+
+bool is_ours(int fd) { return fd >= 0 && os::inode_of(fd) == inode; }
+
+}  // namespace
+
+bool set_folder(const char* folder) {
+  std::size_t size = 0;
+  address.sun_family = AF_UNIX;
+  return append(size, folder) && append(size, "/") && append(size, wire::kTenantSocket);
+}
+
+bool connect() {
+  if (address.sun_family != AF_UNIX) return false;
+  long fd = os::packet_socket();
+  if (fd < 0) return false;
+  fd = os::move_up(static_cast<int>(fd), kLowestNumber);
+  if (os::connect_socket(static_cast<int>(fd), address) != 0) {
+    os::close_file(static_cast<int>(fd));
+    return false;
+  }
+  const os::FutexGuard guard(lock);
+  inode = os::inode_of(static_cast<int>(fd));
+  number.store(static_cast<int>(fd), std::memory_order_release);
+  return true;
+}
+
+void disconnect() {
+  const os::FutexGuard guard(lock);
+  const int fd = number.exchange(-1);
+  if (is_ours(fd)) os::close_file(fd);
+}
+
+bool is_connected() { return number.load(std::memory_order_acquire) >= 0; }
+
+Outcome send(const void* packet, std::size_t size) {
+  const os::FutexGuard guard(lock);
+  const int fd = number.load(std::memory_order_relaxed);
+  if (!is_ours(fd)) return Outcome::lost;
+  const long sent = os::send_packet(fd, packet, size);
+  if (sent == static_cast<long>(size)) return Outcome::done;
+  return sent == -EAGAIN || sent == -EINTR || sent == -ENOBUFS ? Outcome::again : Outcome::lost;
+}
+
+Outcome receive(void* packet, std::size_t capacity, std::size_t& size) {
+  const int fd = number.load(std::memory_order_acquire);
+  if (!is_ours(fd)) return Outcome::lost;
+  const long received = os::receive_packet(fd, packet, capacity);
+  if (received == -EAGAIN || received == -EINTR) return Outcome::again;
+  if (received <= 0) return Outcome::lost;
+  size = static_cast<std::size_t>(received);
+  return Outcome::done;
+}
+
+void wait(std::int64_t timeout_ns) {
+  const int fd = number.load(std::memory_order_acquire);
+  os::wait_readable(is_ours(fd) ? fd : -1, timeout_ns);
+}
+
+void start_over_in_child() {
+  lock.reset();
+  const int fd = number.exchange(-1);
+  if (is_ours(fd)) os::close_file(fd);
+}
+
+}  // namespace nvs::interposer::connection

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The socket to the daemon. Any thread may send; one thread connects, receives and disconnects. The
+// program may close numbers that are not its own, so what is behind ours is looked at before each
+// use: nothing of ours ever goes into a file or a connection of the program's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "wire/codec.h"
+
+namespace nvs::interposer::connection {
+
+// The path of the socket; false if it does not fit into an address. Called once, before all else.
+bool set_folder(const char* folder);
+
+enum class Outcome { done, again, lost };
+
+// Not done: there is no daemon, or it does not take us now.
+bool connect();
+void disconnect();
+bool is_connected();
+
+Outcome send(const void* packet, std::size_t size);
+// `size` is what came; `again`: nothing did.
+Outcome receive(void* packet, std::size_t capacity, std::size_t& size);
+// Until something comes, for `timeout_ns` at most. Without a connection it only sleeps.
+void wait(std::int64_t timeout_ns);
+
+template <class Message>
+Outcome send(const Message& message) {
+  wire::Packet<Message> packet;
+  packet.message = message;
+  return send(&packet, sizeof packet);
+}
+
+void start_over_in_child();
+
+}  // namespace nvs::interposer::connection

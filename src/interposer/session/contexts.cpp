@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/session/contexts.h"
+
+#include "os/futex_lock.h"
+
+namespace nvs::interposer::contexts {
+namespace {
+
+struct Entry {
+  CUcontext context;  // null: free
+  int gpu;
+  int users;
+  int ending;  // calls under way that may end it
+  bool primary;
+};
+
+constinit os::FutexLock lock;  // guards the entries
+constinit Entry entries[kContextsMax] = {};
+
+// How long a call that ends a context waits for a drain that uses it. The drain waits for the very
+// work that the call would wait for, so this is not where the time goes.
+constexpr std::int64_t kPatience_ns = 1'000'000'000;
+constexpr std::int64_t kPause_ns = 50'000;
+
+Entry* find(CUcontext context) {
+  for (Entry& entry : entries) {
+    if (entry.context == context) return &entry;
+  }
+  return nullptr;
+}
+
+void add(CUcontext context, int gpu, bool primary) {
+  const os::FutexGuard guard(lock);
+  Entry* entry = find(context);
+  if (entry == nullptr) entry = find(nullptr);
+  if (entry == nullptr) return;
+  const int users = entry->context == context ? entry->users : 0;
+  *entry = {context, gpu, users, 0, primary};
+}
+
+}  // namespace
+
+void created(CUcontext context, int gpu) {
+  if (context != nullptr) add(context, gpu, false);
+}
+
+void primary_created(CUcontext context, int gpu) {
+  if (context != nullptr) add(context, gpu, true);
+}
+
+void may_end(CUcontext context) {
+  if (context == nullptr) return;
+  bool counted = false;
+  for (std::int64_t waited_ns = 0; waited_ns < kPatience_ns; waited_ns += kPause_ns) {
+    {
+      const os::FutexGuard guard(lock);
+      Entry* entry = find(context);
+      if (entry == nullptr) return;
+      if (!counted) ++entry->ending;
+      counted = true;
+      if (entry->users == 0) return;
+    }
+    os::sleep_ns(kPause_ns);
+  }
+}
+
+void ended(CUcontext context) {
+  const os::FutexGuard guard(lock);
+  Entry* entry = context != nullptr ? find(context) : nullptr;
+  if (entry != nullptr) *entry = {};
+}
+
+void goes_on(CUcontext context) {
+  const os::FutexGuard guard(lock);
+  Entry* entry = context != nullptr ? find(context) : nullptr;
+  if (entry != nullptr && entry->ending > 0) --entry->ending;
+}
+
+CUcontext primary_of(int gpu) {
+  const os::FutexGuard guard(lock);
+  for (const Entry& entry : entries) {
+    if (entry.context != nullptr && entry.primary && entry.gpu == gpu) return entry.context;
+  }
+  return nullptr;
+}
+
+bool take(int index, int gpu, CUcontext& context) {
+  const os::FutexGuard guard(lock);
+  Entry& entry = entries[index];
+  if (entry.context == nullptr || entry.gpu != gpu || entry.ending > 0) return false;
+  ++entry.users;
+  context = entry.context;
+  return true;
+}
+
+void give_back(int index) {
+  const os::FutexGuard guard(lock);
+  if (entries[index].users > 0) --entries[index].users;
+}
+
+void start_over_in_child() {
+  lock.reset();
+  for (Entry& entry : entries) entry = {};
+}
+
+}  // namespace nvs::interposer::contexts

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contexts of this process, so that a drain can synchronise every one of them; and a promise
+// that none of them ends while it does.
+#pragma once
+
+#include "cuda_api/cuda_types.h"
+
+namespace nvs::interposer::contexts {
+
+inline constexpr int kContextsMax = 256;
+
+// Told by the hooks of contexts. A context that is known already is not added twice.
+void created(CUcontext context, int gpu);
+// Before a call that may end the context: nobody uses it from now on.
+void may_end(CUcontext context);
+// After it: it is gone, or it goes on.
+void ended(CUcontext context);
+void goes_on(CUcontext context);
+
+// The primary context of a GPU, if it was created; null if not.
+CUcontext primary_of(int gpu);
+void primary_created(CUcontext context, int gpu);
+
+// Takes the index-th of kContextsMax for use, if there is one and it is of that GPU.
+bool take(int index, int gpu, CUcontext& context);
+void give_back(int index);
+
+void start_over_in_child();
+
+}  // namespace nvs::interposer::contexts

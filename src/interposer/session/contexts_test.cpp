@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/session/contexts.h"
+
+#include <atomic>
+#include <cstdint>
+#include <set>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace nvs::interposer {
+namespace {
+
+CUcontext context(std::intptr_t number) { return reinterpret_cast<CUcontext>(number * 64); }
+
+class Contexts : public testing::Test {
+ protected:
+  void SetUp() override { contexts::start_over_in_child(); }
+
+  // Those that a drain of this GPU would synchronise.
+  static std::set<CUcontext> of(int gpu) {
+    std::set<CUcontext> all;
+    for (int i = 0; i < contexts::kContextsMax; ++i) {
+      CUcontext found = nullptr;
+      if (!contexts::take(i, gpu, found)) continue;
+      all.insert(found);
+      contexts::give_back(i);
+    }
+    return all;
+  }
+};
+
+using Set = std::set<CUcontext>;
+
+TEST_F(Contexts, EachGpuHasItsOwn) {
+  contexts::created(context(1), 0);
+  contexts::created(context(2), 1);
+  contexts::created(context(3), 0);
+  EXPECT_EQ(of(0), (Set{context(1), context(3)}));
+  EXPECT_EQ(of(1), Set{context(2)});
+  EXPECT_EQ(of(2), Set{});
+}
+
+TEST_F(Contexts, OneThatIsRetainedAgainIsThereOnce) {
+  contexts::primary_created(context(1), 0);
+  contexts::primary_created(context(1), 0);
+  EXPECT_EQ(contexts::primary_of(0), context(1));
+  contexts::may_end(context(1));
+  contexts::ended(context(1));
+  EXPECT_EQ(of(0), Set{});
+  EXPECT_EQ(contexts::primary_of(0), nullptr);
+}
+
+TEST_F(Contexts, OneThatMayEndIsLeftAloneUntilItGoesOn) {
+  contexts::created(context(1), 0);
+  contexts::may_end(context(1));
+  EXPECT_EQ(of(0), Set{});
+  contexts::goes_on(context(1));
+  EXPECT_EQ(of(0), Set{context(1)});
+}
+
+TEST_F(Contexts, AnEndWaitsForWhoeverUsesIt) {
+  contexts::created(context(1), 0);
+  int index = 0;
+  CUcontext found = nullptr;
+  while (!contexts::take(index, 0, found)) ++index;
+  std::atomic<bool> may_go{false};
+  std::atomic<bool> used_when_ended{false};
+  std::thread program([&] {
+    contexts::may_end(context(1));
+    used_when_ended = !may_go;
+    contexts::ended(context(1));
+  });
+  // From now on nobody else gets it.
+  CUcontext again = nullptr;
+  while (contexts::take(index, 0, again)) contexts::give_back(index);
+  may_go = true;
+  contexts::give_back(index);
+  program.join();
+  EXPECT_FALSE(used_when_ended);
+  EXPECT_EQ(of(0), Set{});
+}
+
+TEST_F(Contexts, UnknownOnesAreNobodysBusiness) {
+  contexts::may_end(context(7));
+  contexts::goes_on(context(7));
+  contexts::ended(context(7));
+  contexts::may_end(nullptr);
+  contexts::ended(nullptr);
+  contexts::created(nullptr, 0);
+  EXPECT_EQ(of(0), Set{});
+}
+
+}  // namespace
+}  // namespace nvs::interposer

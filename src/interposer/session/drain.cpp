@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/session/drain.h"
+
+#include <atomic>
+
+#include "interposer/exports/real.h"
+#include "interposer/flow/flow.h"
+#include "interposer/flow/relaxed_capture.h"
+#include "interposer/gate/gate.h"
+#include "interposer/session/captures.h"
+#include "interposer/session/contexts.h"
+#include "interposer/session/thread.h"
+#include "os/linux_calls.h"
+
+namespace nvs::interposer::drain {
+namespace {
+
+constexpr std::int64_t kSlice_ns = 10'000'000;
+constexpr std::int64_t kMarkPause_ns = 50'000;
+
+struct Worker {
+  std::atomic<bool> there;
+  // The number of the job to do; 0: none. A futex.
+  std::atomic<std::uint32_t> job;
+};
+constinit Worker workers[gate::kGpusMax] = {};
+constinit std::atomic<std::uint32_t> jobs{0};
+
+const volatile std::uint32_t* futex(const Worker& worker) {
+  return reinterpret_cast<const volatile std::uint32_t*>(&worker.job);
+}
+
+bool is_current(int gpu, std::uint32_t job) {
+  return workers[gpu].job.load(std::memory_order_acquire) == job;
+}
+
+// Errors mean that nothing runs there any more: the context is broken, or the process ends.
+void synchronise_context(CUcontext context) {
+  const auto push = real<Row::cuCtxPushCurrent_v2>();
+  const auto pop = real<Row::cuCtxPopCurrent_v2>();
+  const auto synchronise = real<Row::cuCtxSynchronize>();
+  if (push == nullptr || pop == nullptr || synchronise == nullptr) return;
+  if (push(context) != CUDA_SUCCESS) return;
+  synchronise();
+  CUcontext popped = nullptr;
+  pop(&popped);
+}
+
+// Under a capture no context may be synchronised. The marks tell what was submitted since the queue
+// was bounded, which is all that can matter to others in time.
+void wait_for_marks(int gpu, std::uint32_t job) {
+  flow::Look look{};
+  while (is_current(gpu, job) && flow::look(gpu, look) && !look.done) {
+    os::sleep_ns(kMarkPause_ns);
+  }
+}
+
+void synchronise(int gpu, std::uint32_t job) {
+  for (int i = 0; i < contexts::kContextsMax; ++i) {
+    CUcontext context = nullptr;
+    if (!contexts::take(i, gpu, context)) continue;
+    if (captures::begin_synchronise()) {
+      synchronise_context(context);
+      captures::end_synchronise();
+    } else {
+      wait_for_marks(gpu, job);
+    }
+    contexts::give_back(i);
+  }
+}
+
+// Everything that was inside or let in since the last pass is waited for in the next one.
+void run(int gpu, std::uint32_t job) {
+  const RelaxedCapture relaxed;
+  while (is_current(gpu, job)) {
+    const std::uint32_t let_in = gate::let_in_so_far(gpu);
+    if (!gate::wait_until_outside(kSlice_ns)) continue;
+    synchronise(gpu, job);
+    gate::let_nobody_in(gpu);
+    while (is_current(gpu, job) && !gate::wait_until_outside(kSlice_ns)) {
+    }
+    if (gate::let_in_so_far(gpu) != let_in) continue;
+    if (!is_current(gpu, job)) return;
+    flow::emptied(gpu);
+    completed(gpu, job);
+    std::uint32_t done = job;
+    workers[gpu].job.compare_exchange_strong(done, 0);
+    return;
+  }
+}
+
+void work(void* argument) {
+  const auto gpu = static_cast<int>(reinterpret_cast<std::intptr_t>(argument));
+  Worker& worker = workers[gpu];
+  for (;;) {
+    const std::uint32_t job = worker.job.load(std::memory_order_acquire);
+    if (job == 0) {
+      os::futex_wait(futex(worker), 0);
+    } else {
+      run(gpu, job);
+    }
+  }
+}
+
+}  // namespace
+
+bool prepare(int gpu) {
+  if (workers[gpu].there.exchange(true)) return true;
+  const bool started =
+      start_thread(&work, reinterpret_cast<void*>(static_cast<std::intptr_t>(gpu)));
+  if (!started) workers[gpu].there.store(false);
+  return started;
+}
+
+std::uint32_t begin(int gpu) {
+  Worker& worker = workers[gpu];
+  std::uint32_t job = jobs.fetch_add(1) + 1;
+  if (job == 0) job = jobs.fetch_add(1) + 1;
+  worker.job.store(job, std::memory_order_release);
+  os::futex_wake(futex(worker), 1);
+  return job;
+}
+
+void cancel(int gpu) { workers[gpu].job.store(0, std::memory_order_release); }
+
+void start_over_in_child() {
+  for (Worker& worker : workers) {
+    worker.there.store(false, std::memory_order_relaxed);
+    worker.job.store(0, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace nvs::interposer::drain

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits until everything that the process has submitted to a GPU is done, on a thread of its own
+// for each GPU: the driver's call for it has no time limit, and somebody must be able to give up.
+#pragma once
+
+#include <cstdint>
+
+namespace nvs::interposer::drain {
+
+// Makes the GPU's thread, once. False: there is no thread to be had.
+bool prepare(int gpu);
+
+// The gate was closed: waits until nobody is inside and no work is left, those let in meanwhile
+// included, and then calls completed(). Returns the number of the job.
+std::uint32_t begin(int gpu);
+void cancel(int gpu);
+
+// Defined by the session; called on the GPU's thread. The job may have been cancelled meanwhile.
+void completed(int gpu, std::uint32_t job);
+
+void start_over_in_child();
+
+}  // namespace nvs::interposer::drain

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that listens to the daemon: what it says is done here, and what becomes of windows and
+// drains is told from here.
+#include "interposer/session/client.h"
+#include "interposer/session/connection.h"
+#include "interposer/session/drain.h"
+#include "interposer/session/tend.h"
+#include "interposer/session/windows.h"
+#include "os/linux_calls.h"
+
+namespace nvs::interposer::session {
+namespace {
+
+constexpr std::int64_t kMillisecond_ns = 1'000'000;
+constexpr std::int64_t kFirstRetry_ns = 50 * kMillisecond_ns;
+constexpr std::int64_t kLongestRetry_ns = 1000 * kMillisecond_ns;
+// A daemon that refused us is left alone for a while.
+constexpr std::int64_t kRefusedRetry_ns = 10'000 * kMillisecond_ns;
+// Users pause a tenant through the daemon. If it does not come back, nobody else can resume it.
+constexpr std::int64_t kPausedAlone_ns = 10'000 * kMillisecond_ns;
+
+constinit std::int64_t retry_ns = kFirstRetry_ns;
+
+template <class Message, class Handle>
+void take(const char* packet, std::size_t size, Handle handle) {
+  Message message;
+  if (wire::decode(packet, size, message)) handle(message);
+}
+
+void said_goodbye(const wire::Goodbye& goodbye) {
+  const auto reason = static_cast<wire::GoodbyeReason>(goodbye.reason);
+  if (reason != wire::GoodbyeReason::stopping) retry_ns = kRefusedRetry_ns;
+}
+
+void handle(const char* packet, std::size_t size) {
+  const wire::Arrival arrival = wire::inspect(packet, size, wire::Sender::daemon);
+  // What a newer daemon says that we do not know is not for us.
+  if (arrival.fault != wire::Fault::none) return;
+  switch (arrival.type) {
+    case wire::Type::Open:
+      return take<wire::Open>(packet, size, &open_window);
+    case wire::Type::Close:
+      return take<wire::Close>(packet, size, &close_window);
+    case wire::Type::LetIn:
+      return take<wire::LetIn>(packet, size, &let_in);
+    case wire::Type::GetReady:
+      return take<wire::GetReady>(packet, size, &get_ready);
+    case wire::Type::GpuKnown:
+      return take<wire::GpuKnown>(packet, size, &gpu_known);
+    case wire::Type::Pause:
+      return take<wire::Pause>(packet, size, &set_paused);
+    case wire::Type::Pong:
+      return note_pong();
+    case wire::Type::Goodbye:
+      return take<wire::Goodbye>(packet, size, &said_goodbye);
+    default:
+      retry_ns = kFirstRetry_ns;  // Welcome: it takes us
+  }
+}
+
+// False: the connection is gone.
+bool receive_all() {
+  char packet[wire::kPacketMax];
+  std::size_t size = 0;
+  for (;;) {
+    switch (connection::receive(packet, sizeof packet, size)) {
+      case connection::Outcome::again:
+        return true;
+      case connection::Outcome::lost:
+        return false;
+      case connection::Outcome::done:
+        if (size <= sizeof packet) handle(packet, size);
+    }
+  }
+}
+
+void daemon_gone() {
+  connection::disconnect();
+  const os::FutexGuard guard(lock);
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
+    if (gpus[gpu].phase != Phase::unused && !paused) open_alone(gpu);
+  }
+  if (!paused) gate::set_bounded(false);
+}
+
+bool reconnect() {
+  if (!connection::connect()) return false;
+  const os::FutexGuard guard(lock);
+  say_hello();
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
+    Gpu& mine = gpus[gpu];
+    // Without a thread to drain it, a GPU cannot be shared: it is used freely.
+    if (mine.phase == Phase::unused || !drain::prepare(gpu)) continue;
+    // A drain of the last daemon's is nobody's business any more.
+    if (mine.phase == Phase::draining || mine.phase == Phase::free) open_alone(gpu);
+    mine.grant = 0;
+    announce(gpu);
+    if (mine.phase == Phase::closed) tell_want(gpu);
+  }
+  return true;
+}
+
+void end_pause_alone() {
+  const os::FutexGuard guard(lock);
+  if (!paused) return;
+  paused = false;
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
+    if (gpus[gpu].phase != Phase::unused) open_alone(gpu);
+  }
+  gate::set_bounded(false);
+}
+
+void live_alone() {
+  std::int64_t alone_ns = 0;
+  while (!reconnect()) {
+    os::sleep_ns(retry_ns);
+    alone_ns += retry_ns;
+    retry_ns = retry_ns * 2 < kLongestRetry_ns ? retry_ns * 2 : kLongestRetry_ns;
+    if (alone_ns >= kPausedAlone_ns) end_pause_alone();
+  }
+}
+
+}  // namespace
+
+void listen(void*) {
+  for (;;) {
+    if (!connection::is_connected()) live_alone();
+    connection::wait(tend());
+    if (receive_all() && !is_daemon_silent()) continue;
+    daemon_gone();
+    os::sleep_ns(retry_ns);
+  }
+}
+
+}  // namespace nvs::interposer::session

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/session/session.h"
+
+#include "interposer/exports/real.h"
+#include "interposer/flow/flow.h"
+#include "interposer/session/captures.h"
+#include "interposer/session/client.h"
+#include "interposer/session/connection.h"
+#include "interposer/session/contexts.h"
+#include "interposer/session/drain.h"
+#include "interposer/session/hello.h"
+#include "interposer/session/thread.h"
+
+namespace nvs::interposer::session {
+
+constinit os::FutexLock lock;
+constinit Gpu gpus[gate::kGpusMax] = {};
+constinit std::atomic<bool> wanted[gate::kGpusMax] = {};
+constinit bool paused = false;
+
+namespace {
+
+constinit os::FutexLock start_lock;  // guards the first use of a GPU, which calls the driver
+constinit bool configured = false;
+constinit bool started = false;
+constinit wire::Hello hello = {};
+// One bit for each GPU that was used.
+constinit std::atomic<std::uint32_t> used{0};
+
+bool find_uuid(int gpu, std::uint8_t (&uuid)[16]) {
+  CUuuid found{};
+  const auto newer = real<Row::cuDeviceGetUuid_v2>();
+  const auto older = real<Row::cuDeviceGetUuid>();
+  const auto ask = newer != nullptr ? newer : older;
+  if (ask == nullptr || ask(&found, gpu) != CUDA_SUCCESS) return false;
+  static_assert(sizeof found.bytes == sizeof uuid);
+  for (std::size_t i = 0; i < sizeof uuid; ++i) {
+    uuid[i] = static_cast<std::uint8_t>(found.bytes[i]);
+  }
+  return true;
+}
+
+// With the start lock held. The connection is made here and not on the thread, so that the very
+// first submission already waits for its turn.
+bool start() {
+  if (started) return true;
+  if (!configured) return false;
+  if (connection::connect()) {
+    const os::FutexGuard guard(lock);
+    say_hello();
+  }
+  started = start_thread(&listen, nullptr);
+  if (!started) {
+    connection::disconnect();
+    configured = false;
+  }
+  return started;
+}
+
+void use(int gpu) {
+  const os::FutexGuard start_guard(start_lock);
+  if ((used.load(std::memory_order_relaxed) & (1U << gpu)) != 0) return;
+  std::uint8_t uuid[16] = {};
+  if (start() && find_uuid(gpu, uuid)) {
+    const os::FutexGuard guard(lock);
+    Gpu& mine = gpus[gpu];
+    for (std::size_t i = 0; i < sizeof uuid; ++i) mine.uuid[i] = uuid[i];
+    mine.phase = Phase::open;
+    if (connection::is_connected() && drain::prepare(gpu)) {
+      while (!gate::begin_close(gpu)) {
+      }
+      mine.phase = Phase::closed;
+      announce(gpu);
+      tell_want(gpu);
+    }
+  }
+  used.fetch_or(1U << gpu, std::memory_order_release);
+}
+
+}  // namespace
+
+void say_hello() {
+  wire::Hello message = hello;
+  message.flags = paused ? wire::u32{wire::kPaused} : 0U;
+  connection::send(message);
+}
+
+void announce(int gpu) {
+  wire::UseGpu message;
+  message.ordinal = static_cast<wire::u32>(gpu);
+  message.flags = gpus[gpu].phase == Phase::open ? wire::u32{wire::kGateOpen} : 0U;
+  for (std::size_t i = 0; i < sizeof message.uuid; ++i) message.uuid[i] = gpus[gpu].uuid[i];
+  connection::send(message);
+}
+
+void tell_want(int gpu) {
+  wanted[gpu].store(true);
+  wire::Want message;
+  message.ordinal = static_cast<wire::u32>(gpu);
+  if (connection::send(message) != connection::Outcome::done) wanted[gpu].store(false);
+}
+
+void open_alone(int gpu) {
+  Gpu& mine = gpus[gpu];
+  drain::cancel(gpu);
+  mine.phase = Phase::open;
+  mine.grant = 0;
+  mine.awaited = false;
+  mine.bounded = false;
+  wanted[gpu].store(false);
+  flow::set_bound(gpu, 0);
+  gate::open(gpu);
+}
+
+void configure(const Settings& settings) {
+  const bool has_folder = settings.folder != nullptr && settings.folder[0] != '\0';
+  configured = connection::set_folder(has_folder ? settings.folder : wire::kDefaultFolder);
+  hello = make_hello(settings);
+}
+
+void gpu_used(int gpu) {
+  if (gpu < 0 || gpu >= gate::kGpusMax) return;
+  if ((used.load(std::memory_order_acquire) & (1U << gpu)) == 0) use(gpu);
+}
+
+void want(int gpu) {
+  if (wanted[gpu].load(std::memory_order_acquire)) return;
+  const os::FutexGuard guard(lock);
+  const Phase phase = gpus[gpu].phase;
+  if (phase != Phase::closed && phase != Phase::draining) return;
+  if (wanted[gpu].load()) return;
+  tell_want(gpu);
+  flow::gate_met_closed(gpu);
+}
+
+void start_over_in_child() {
+  lock.reset();
+  start_lock.reset();
+  connection::start_over_in_child();
+  drain::start_over_in_child();
+  contexts::start_over_in_child();
+  captures::start_over_in_child();
+  flow::start_over_in_child();
+  started = false;
+  paused = false;
+  used.store(0, std::memory_order_relaxed);
+  for (Gpu& gpu : gpus) gpu = {};
+  for (auto& flag : wanted) flag.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace nvs::interposer::session

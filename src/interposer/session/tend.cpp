@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/session/tend.h"
+
+#include "interposer/flow/flow.h"
+#include "interposer/memory/books.h"
+#include "interposer/session/client.h"
+#include "interposer/session/connection.h"
+#include "interposer/session/windows.h"
+#include "os/linux_calls.h"
+
+namespace nvs::interposer::session {
+namespace {
+
+constexpr std::int64_t kMicrosecond_ns = 1'000;
+constexpr std::int64_t kMillisecond_ns = 1'000'000;
+constexpr std::int64_t kSecond_ns = 1'000'000'000;
+
+// A pause of the program: handing the GPU over and back costs some 100 us, so a program that mostly
+// comes back sooner is waited for that long; one that mostly sleeps is not.
+constexpr std::int64_t kIdleAfter_ns = 200 * kMicrosecond_ns;
+constexpr std::int64_t kSleeperIdleAfter_ns = 20 * kMicrosecond_ns;
+// The same while nobody waits, and how often we look then.
+constexpr std::int64_t kIdleUnwatched_ns = 5 * kMillisecond_ns;
+// A thread that was just woken up needs this to submit, at most; mostly it takes some 20 us.
+constexpr std::int64_t kTimeToBegin_ns = kMillisecond_ns;
+constexpr std::int64_t kBeginLook_ns = 20 * kMicrosecond_ns;
+
+// A window is expected to open at a certain time: how long before and after we stay awake for it.
+constexpr std::int64_t kAwakeBefore_ns = 200 * kMicrosecond_ns;
+constexpr std::int64_t kAwakeAfter_ns = 200 * kMicrosecond_ns;
+
+// A drain that has got nowhere for this long is stalled, then impossible; both beside what was
+// queued when it began.
+constexpr std::int64_t kStallAfter_ns = 20 * kMillisecond_ns;
+constexpr std::int64_t kRefuseAfter_ns = 500 * kMillisecond_ns;
+
+constexpr std::int64_t kPingEvery_ns = kSecond_ns;
+constexpr std::int64_t kSilenceMax_ns = 5 * kSecond_ns;
+
+constinit std::int64_t last_ping_ns = 0;
+constinit std::int64_t unanswered_since_ns = 0;  // 0: every ping was answered
+constinit std::int64_t last_usage_ns = 0;
+
+std::int64_t min_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+std::int64_t max_of(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
+
+template <class Message>
+void tell(int gpu) {
+  Message message;
+  message.ordinal = static_cast<wire::u32>(gpu);
+  message.grant = gpus[gpu].grant;
+  connection::send(message);
+}
+
+// The window is open and the queue bounded. Whether the program has paused.
+struct Pause {
+  bool idle;
+  bool begun;  // it has submitted something in this window
+  std::int64_t look_again_ns;
+};
+Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
+  const std::int64_t open_ns = now_ns - mine.opened_ns;
+  const bool has_begun = look.quiet_ns < open_ns;
+  const std::int64_t patience_ns = !has_begun         ? kTimeToBegin_ns
+                                   : !mine.awaited    ? kIdleUnwatched_ns
+                                   : look.sleeps_long ? kSleeperIdleAfter_ns
+                                                      : kIdleAfter_ns;
+  const std::int64_t quiet_ns = min_of(look.quiet_ns, open_ns);
+  if (look.done && quiet_ns >= patience_ns) return {true, has_begun, kIdleUnwatched_ns};
+  if (!mine.awaited) return {false, has_begun, kIdleUnwatched_ns};
+  if (!has_begun) return {false, false, kBeginLook_ns};
+  if (!look.done) return {false, true, look.look_again_ns};
+  return {false, true, max_of(patience_ns - quiet_ns, 10 * kMicrosecond_ns)};
+}
+
+// Nobody waits, so the window stays; but it is not billed while we are idle.
+void tell_pause(int gpu, bool idle) {
+  if (gpus[gpu].idle_told == idle) return;
+  gpus[gpu].idle_told = idle;
+  if (idle) {
+    tell<wire::Idle>(gpu);
+  } else {
+    tell<wire::Busy>(gpu);
+  }
+}
+
+void note_progress(DrainState& drain, int gpu, std::int64_t now_ns, const flow::Look* look) {
+  const std::uint32_t let_in = gate::let_in_so_far(gpu);
+  const bool less = look != nullptr && look->remaining_ns + kMillisecond_ns < drain.expected_ns;
+  if (!less && let_in == drain.let_in) return;
+  if (less) drain.expected_ns = look->remaining_ns;
+  drain.let_in = let_in;
+  drain.progress_ns = now_ns;
+  drain.stalls = 0;
+}
+
+std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
+  DrainState& drain = gpus[gpu].drain;
+  note_progress(drain, gpu, now_ns, look);
+  const std::int64_t stuck_ns = now_ns - drain.progress_ns - 3 * drain.expected_ns;
+  if (stuck_ns >= kRefuseAfter_ns) {
+    refuse_to_close(gpu);
+    return kMillisecond_ns;
+  }
+  if (stuck_ns >= kStallAfter_ns << drain.stalls) {
+    ++drain.stalls;
+    drain.told_ns = now_ns;
+    tell<wire::Stalled>(gpu);
+  } else if (now_ns - drain.told_ns >= wire::kDrainingEvery_ns) {
+    drain.told_ns = now_ns;
+    tell<wire::Draining>(gpu);
+  }
+  return 5 * kMillisecond_ns;
+}
+
+std::uint64_t memory_on(int gpu) {
+  std::uint64_t bytes = 0;
+  memory::OwnerRow row;
+  for (std::size_t i = 0; i <= memory::kOwnersMax; ++i) {
+    if (memory::books().row(i, row) && row.device == gpu) bytes += row.all.bytes_now;
+  }
+  return bytes;
+}
+
+void tell_usage(std::int64_t now_ns) {
+  if (now_ns - last_usage_ns < kSecond_ns) return;
+  last_usage_ns = now_ns;
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
+    if (gpus[gpu].phase == Phase::unused || gpus[gpu].phase == Phase::free) continue;
+    wire::Usage message;
+    message.ordinal = static_cast<wire::u32>(gpu);
+    message.memory_bytes = memory_on(gpu);
+    if (message.memory_bytes == gpus[gpu].memory_told) continue;
+    gpus[gpu].memory_told = message.memory_bytes;
+    connection::send(message);
+  }
+}
+
+// Asked only while somebody waits for the daemon's word.
+void ping(std::int64_t now_ns) {
+  bool waiting = false;
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
+    waiting = waiting || (wanted[gpu].load() && gpus[gpu].phase == Phase::closed);
+  }
+  if (!waiting || now_ns - last_ping_ns < kPingEvery_ns) return;
+  last_ping_ns = now_ns;
+  if (unanswered_since_ns == 0) unanswered_since_ns = now_ns;
+  wire::Ping message;
+  message.number = static_cast<std::uint64_t>(now_ns);
+  connection::send(message);
+}
+
+bool needs_look(int gpu) {
+  const os::FutexGuard guard(lock);
+  const Gpu& mine = gpus[gpu];
+  return mine.phase == Phase::draining || (mine.phase == Phase::open && mine.bounded);
+}
+
+// The marks are looked at without the lock, because that asks the driver.
+std::int64_t tend_gpu(int gpu) {
+  if (!needs_look(gpu)) return kSecond_ns;
+  flow::Look look{};
+  const bool looked = flow::look(gpu, look);
+  Pause pause{false, false, kBeginLook_ns};  // somebody submits at this very moment
+  {
+    const os::FutexGuard guard(lock);
+    const std::int64_t now_ns = os::monotonic_ns();
+    const Gpu& mine = gpus[gpu];
+    if (mine.phase == Phase::draining) return tend_drain(gpu, now_ns, looked ? &look : nullptr);
+    if (mine.phase != Phase::open || !looked) return pause.look_again_ns;
+    pause = pause_of(mine, now_ns, look);
+    if (!mine.awaited || !pause.idle) {
+      if (pause.idle || pause.begun) tell_pause(gpu, pause.idle);
+      return pause.look_again_ns;
+    }
+  }
+  give_up_window(gpu);
+  return kMillisecond_ns;
+}
+
+// Sleeps until shortly before the window will open, and then not at all until a while after.
+std::int64_t tend_readiness(std::int64_t now_ns) {
+  std::int64_t sleep_ns = kSecond_ns;
+  for (Gpu& mine : gpus) {
+    if (mine.ready_ns == 0) continue;
+    const std::int64_t awake_from_ns = mine.ready_ns - kAwakeBefore_ns;
+    if (now_ns < awake_from_ns) {
+      sleep_ns = min_of(sleep_ns, awake_from_ns - now_ns);
+    } else if (now_ns < mine.ready_ns + kAwakeAfter_ns) {
+      gate::get_ready(mine.ready_ns + kAwakeAfter_ns);
+      sleep_ns = 0;
+    } else {
+      mine.ready_ns = 0;
+    }
+  }
+  return sleep_ns;
+}
+
+}  // namespace
+
+std::int64_t tend() {
+  std::int64_t sleep_ns = kSecond_ns;
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) sleep_ns = min_of(sleep_ns, tend_gpu(gpu));
+  const os::FutexGuard guard(lock);
+  const std::int64_t now_ns = os::monotonic_ns();
+  tell_usage(now_ns);
+  ping(now_ns);
+  return min_of(sleep_ns, tend_readiness(now_ns));
+}
+
+void note_pong() { unanswered_since_ns = 0; }
+
+bool is_daemon_silent() {
+  const bool silent =
+      unanswered_since_ns != 0 && os::monotonic_ns() - unanswered_since_ns > kSilenceMax_ns;
+  if (silent) unanswered_since_ns = 0;
+  return silent;
+}
+
+}  // namespace nvs::interposer::session

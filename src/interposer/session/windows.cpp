@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/session/windows.h"
+
+#include "interposer/flow/flow.h"
+#include "interposer/session/client.h"
+#include "interposer/session/connection.h"
+#include "interposer/session/drain.h"
+#include "os/linux_calls.h"
+
+namespace nvs::interposer::session {
+namespace {
+
+constexpr std::int64_t kLetInWait_ns = 5'000'000;
+constexpr std::int64_t kLetInPause_ns = 20'000;
+constexpr std::int64_t kQuickWait_ns = 100'000;
+// A drain that takes longer than this gives others time to get ready.
+constexpr std::int64_t kWorthTelling_ns = 150'000;
+
+void set_terms(int gpu, const wire::Open& message) {
+  Gpu& mine = gpus[gpu];
+  mine.bounded = (message.flags & wire::kBounded) != 0;
+  mine.awaited = (message.flags & wire::kAwaited) != 0;
+  flow::set_bound(gpu, mine.bounded ? static_cast<std::int64_t>(message.queue_bound_ns) : 0);
+  bool any = false;
+  for (const Gpu& other : gpus) any = any || other.bounded;
+  gate::set_bounded(any);
+}
+
+template <class Message>
+Message about(int gpu) {
+  Message message;
+  message.ordinal = static_cast<wire::u32>(gpu);
+  message.grant = gpus[gpu].grant;
+  return message;
+}
+
+// Asks the driver, so the lock must not be held.
+flow::Look look_at(int gpu) {
+  flow::Look look{};
+  if (!flow::look(gpu, look)) look = {};
+  return look;
+}
+
+// A client that is asked to close while it is idle needs no thread for it.
+bool is_drained_already(int gpu) {
+  const flow::Look look = look_at(gpu);
+  return look.done && look.certain;
+}
+
+void tell_drained(int gpu) {
+  auto message = about<wire::Drained>(gpu);
+  message.waiting = wanted[gpu].load() ? 1 : 0;
+  connection::send(message);
+}
+
+// With the lock held, and the gate closed.
+void begin_drain(int gpu, std::int64_t expected_ns) {
+  Gpu& mine = gpus[gpu];
+  const std::int64_t now_ns = os::monotonic_ns();
+  mine.drain = {};
+  mine.drain.progress_ns = now_ns;
+  mine.drain.told_ns = now_ns;
+  mine.drain.let_in = gate::let_in_so_far(gpu);
+  mine.drain.expected_ns = expected_ns;
+  mine.phase = Phase::draining;
+  mine.drain.job = drain::begin(gpu);
+  if (expected_ns < kWorthTelling_ns) return;
+  auto message = about<wire::Draining>(gpu);
+  message.remaining_ns = static_cast<wire::u64>(expected_ns);
+  connection::send(message);
+}
+
+// The gate was closed while nothing seemed to run. If that is certain, no thread and no call of the
+// driver is needed.
+void finish_quickly(int gpu) {
+  const bool done = gate::wait_until_outside(kQuickWait_ns) && is_drained_already(gpu);
+  const os::FutexGuard guard(lock);
+  if (!done) return begin_drain(gpu, 0);
+  gpus[gpu].phase = Phase::closed;
+  tell_drained(gpu);
+}
+
+}  // namespace
+
+void open_window(const wire::Open& message) {
+  const auto gpu = static_cast<int>(message.ordinal);
+  const os::FutexGuard guard(lock);
+  Gpu& mine = gpus[gpu];
+  if (mine.phase == Phase::unused || mine.phase == Phase::free) return;
+  const bool is_new = mine.grant != message.grant || mine.phase != Phase::open;
+  mine.grant = message.grant;
+  if (is_new) {
+    if (mine.phase == Phase::draining) drain::cancel(gpu);
+    mine.phase = Phase::open;
+    // The daemon takes whoever did not ask for idle.
+    mine.idle_told = !wanted[gpu].load();
+    mine.opened_ns = os::monotonic_ns();
+    mine.ready_ns = 0;
+    wanted[gpu].store(false);
+    flow::window_opened(gpu);
+  }
+  set_terms(gpu, message);
+  gate::open(gpu);
+}
+
+void close_window(const wire::Close& message) {
+  const auto gpu = static_cast<int>(message.ordinal);
+  const flow::Look look = look_at(gpu);
+  {
+    const os::FutexGuard guard(lock);
+    Gpu& mine = gpus[gpu];
+    const bool is_ours = mine.grant == message.grant || mine.grant == 0;
+    const bool closed = mine.phase == Phase::closed;
+    if ((!closed && mine.phase != Phase::open) || !is_ours) return;
+    mine.grant = message.grant;
+    if (closed) return tell_drained(gpu);
+    while (!gate::begin_close(gpu)) {
+    }
+    if (!look.done || !look.certain) return begin_drain(gpu, look.remaining_ns);
+    mine.phase = Phase::draining;
+    mine.drain = {};
+  }
+  finish_quickly(gpu);
+}
+
+void give_up_window(int gpu) {
+  {
+    const os::FutexGuard guard(lock);
+    Gpu& mine = gpus[gpu];
+    if (mine.phase != Phase::open) return;
+    while (!gate::begin_close(gpu)) {
+    }
+    mine.phase = Phase::draining;
+    mine.drain = {};
+  }
+  finish_quickly(gpu);
+}
+
+void get_ready(const wire::GetReady& message) {
+  const os::FutexGuard guard(lock);
+  Gpu& mine = gpus[message.ordinal];
+  if (mine.phase != Phase::closed) return;
+  mine.ready_ns = os::monotonic_ns() + static_cast<std::int64_t>(message.in_ns);
+}
+
+// One that is closed for good belongs to a tenant whose other clients cannot drain without it.
+void let_in(const wire::LetIn& message) {
+  const auto gpu = static_cast<int>(message.ordinal);
+  const std::uint32_t before = gate::let_in_so_far(gpu);
+  {
+    const os::FutexGuard guard(lock);
+    Gpu& mine = gpus[gpu];
+    const bool closed = mine.phase == Phase::closed;
+    // A newer grant than that of the drain under way: it was let in before, and is so again.
+    if (!closed && (mine.phase != Phase::draining || mine.grant > message.grant)) return;
+    mine.grant = message.grant;
+    // Those who still wait then say so again.
+    wanted[gpu].store(false);
+    gate::let_one_in(gpu);
+    if (!closed) return;
+  }
+  // The drain takes unused permits back, so it must not come first.
+  for (std::int64_t waited_ns = 0; waited_ns < kLetInWait_ns; waited_ns += kLetInPause_ns) {
+    if (gate::let_in_so_far(gpu) != before) break;
+    os::sleep_ns(kLetInPause_ns);
+  }
+  const os::FutexGuard guard(lock);
+  if (gpus[gpu].phase == Phase::closed) begin_drain(gpu, 0);
+}
+
+void gpu_known(const wire::GpuKnown& message) {
+  const auto gpu = static_cast<int>(message.ordinal);
+  const os::FutexGuard guard(lock);
+  if (message.known != 0 || gpus[gpu].phase == Phase::unused) return;
+  open_alone(gpu);
+  gpus[gpu].phase = Phase::free;
+}
+
+void set_paused(const wire::Pause& message) {
+  const os::FutexGuard guard(lock);
+  paused = message.paused != 0;
+}
+
+void refuse_to_close(int gpu) {
+  drain::cancel(gpu);
+  gpus[gpu].phase = Phase::open;
+  gpus[gpu].opened_ns = os::monotonic_ns();
+  gpus[gpu].idle_told = true;  // nobody asks
+  wanted[gpu].store(false);
+  gate::open(gpu);
+  connection::send(about<wire::Refused>(gpu));
+}
+
+}  // namespace nvs::interposer::session
+
+// On the GPU's own thread, which spares the daemon one more thread to wait for.
+void nvs::interposer::drain::completed(int gpu, std::uint32_t job) {
+  using namespace nvs::interposer::session;
+  const os::FutexGuard guard(session::lock);
+  Gpu& mine = gpus[gpu];
+  if (mine.phase != Phase::draining || mine.drain.job != job) return;
+  mine.phase = Phase::closed;
+  tell_drained(gpu);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the daemon can tell a client to do with its windows. All of these run on the thread that
+// listens.
+#pragma once
+
+#include "wire/messages.h"
+
+namespace nvs::interposer::session {
+
+void open_window(const wire::Open& message);
+void close_window(const wire::Close& message);
+void let_in(const wire::LetIn& message);
+void get_ready(const wire::GetReady& message);
+void gpu_known(const wire::GpuKnown& message);
+void set_paused(const wire::Pause& message);
+
+// We are idle, and somebody waits.
+void give_up_window(int gpu);
+
+// The drain does not end: the window is opened again, and the daemon told. With the lock held.
+void refuse_to_close(int gpu);
+
+}  // namespace nvs::interposer::session
