@@ -14,11 +14,11 @@ LAYERS = {
     "src/cuda_api": ("src/base",),
     "src/cuda_sim": ("src/base", "src/cuda_api"),
     "src/interposer": ("src/base", "src/wire", "src/os", "src/cuda_api"),
-    "src/daemon": ("src/base", "src/core", "src/wire", "src/os", "src/kube"),
+    "src/daemon": ("src/base", "src/core", "src/wire", "src/os", "src/kube", "src/cuda_api"),
     "src/cli": ("src/base", "src/wire", "src/os"),
     "src/device_plugin": ("src/base", "src/wire", "src/os", "src/kube"),
-    "workloads": ("src/base", "src/cuda_api"),
-    "bench": ("src/base", "src/cuda_api", "workloads"),
+    "workloads": ("src/base", "src/os", "src/cuda_api"),
+    "bench": ("src/base", "src/core", "src/wire", "src/os", "src/cuda_api", "workloads"),
 }
 # Tests cross layers, that is what they are for; but the simulator's insides stay its own.
 LAYERS["tests"] = tuple(layer for layer in LAYERS if layer != "src/cuda_sim")

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// One request: parsed, checked in full, then done. Nothing is done of a request that has a mistake.
+#include "daemon/admin_request.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <tl/expected.hpp>
+
+#include "base/result.h"
+#include "daemon/admin.h"
+#include "daemon/status_words.h"
+#include "daemon/status_writer.h"
+
+namespace nvs::daemon {
+namespace {
+
+using nlohmann::json;
+
+template <class T>
+using Checked = tl::expected<T, Refusal>;
+
+// In the order of the enumerators.
+constexpr std::array<std::string_view, 3> kCodes = {"not_found", "invalid", "denied"};
+constexpr std::size_t kEchoMax = 100;
+constexpr std::size_t kListedMax = 20;
+
+tl::unexpected<Refusal> invalid(std::string text) {
+  return tl::unexpected(Refusal{RefusalCode::invalid, std::move(text)});
+}
+tl::unexpected<Refusal> not_found(std::string text) {
+  return tl::unexpected(Refusal{RefusalCode::not_found, std::move(text)});
+}
+
+// What the request said, short enough to be read. Lists and objects are not written out: they may
+// be nested deeper than the stack is.
+std::string echo(const json& value) {
+  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
+  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.size() > kEchoMax) text = text.substr(0, kEchoMax) + "...";
+  return text;
+}
+
+std::string with_word(std::string text, const std::string& word) {
+  return text.empty() ? word : text + ", " + word;
+}
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+bool is_gpu_meant(const AdminGpu& gpu, const json& wanted) {
+  if (wanted.is_number_unsigned()) return wanted.get<std::uint64_t>() == index_of(gpu.gpu);
+  const auto& text = wanted.get_ref<const std::string&>();
+  if (text == "all") return true;
+  if (const auto index = parse_number(text)) return *index == index_of(gpu.gpu);
+  return (text.starts_with("GPU-") || text.starts_with("MIG-")) && gpu.uuid.starts_with(text);
+}
+
+Checked<std::vector<AdminGpu>> find_gpus(NodeControl& control, const json& request) {
+  const auto wanted = request.find("gpu");
+  if (wanted == request.end()) return invalid("'gpu' is missing: an index, a UUID or \"all\"");
+  if (!wanted->is_number_integer() && !wanted->is_string())
+    return invalid("'gpu' is " + echo(*wanted) + ", not an index, a UUID or \"all\"");
+  std::vector<AdminGpu> found;
+  std::string uuids;
+  if (!wanted->is_number() || wanted->is_number_unsigned()) {
+    for (AdminGpu& gpu : control.gpus()) {
+      if (!is_gpu_meant(gpu, *wanted)) continue;
+      if (found.size() < kListedMax) uuids = with_word(std::move(uuids), gpu.uuid);
+      found.push_back(std::move(gpu));
+    }
+  }
+  if (found.empty())
+    return not_found("no GPU is " + echo(*wanted) + "; status lists the GPUs of this node");
+  if (found.size() > 1 && *wanted != "all")
+    return invalid("more than one GPU is meant by " + echo(*wanted) + ": " + uuids);
+  return found;
+}
+
+// As people write it: 500us, 20ms, 5s.
+std::string time_text(double seconds) {
+  const bool is_short = seconds < 1;
+  JsonWriter number;
+  return number.number(is_short ? seconds * 1e3 : seconds).take() + (is_short ? "ms" : "s");
+}
+
+// Policies as they will be; the GPUs' own where the request says nothing.
+Checked<void> change(core::GpuPolicy& policy, const json& request) {
+  if (const auto mode = request.find("mode"); mode != request.end()) {
+    const auto parsed =
+        mode->is_string() ? parse_mode(mode->get_ref<const std::string&>()) : std::nullopt;
+    if (!parsed) return invalid("'mode' is " + echo(*mode) + ", not auto, serial or concurrent");
+    policy.mode = *parsed;
+  }
+  if (const auto window = request.find("window_ms"); window != request.end()) {
+    if (!window->is_number())
+      return invalid("'window_ms' is " + echo(*window) + ", not a number of milliseconds");
+    const auto parsed = window_of_ms(window->get<double>());
+    if (!parsed)
+      return invalid("a window can be 1ms to 1s long, and not " +
+                     time_text(window->get<double>() / 1e3));
+    policy.window = *parsed;
+  }
+  if (const auto turn = request.find("turn_s"); turn != request.end()) {
+    const bool is_auto = *turn == "auto";
+    if (!is_auto && !turn->is_number())
+      return invalid("'turn_s' is " + echo(*turn) + ", not a number of seconds or \"auto\"");
+    const auto parsed = is_auto ? std::nullopt : turn_of_s(turn->get<double>());
+    if (!parsed && !is_auto)
+      return invalid("a turn can be 100ms to 1h long or auto, and not " +
+                     time_text(turn->get<double>()));
+    policy.turn = parsed;
+  }
+  return {};
+}
+
+// MPS merges the work of tenants, so that nothing can be set there that would take effect.
+Checked<void> check_mps(const std::vector<AdminGpu>& gpus, const json& request) {
+  const auto mode = request.find("mode");
+  const bool is_concurrent = mode != request.end() && *mode == "concurrent";
+  const bool needs_windows = request.contains("window_ms") || request.contains("turn_s");
+  if (is_concurrent && !needs_windows) return {};
+  std::string indices;
+  for (const AdminGpu& gpu : gpus)
+    if (gpu.mps_active) indices = with_word(std::move(indices), std::to_string(index_of(gpu.gpu)));
+  if (indices.empty()) return {};
+  return invalid("windows and turns are off on GPU " + indices +
+                 ", because MPS runs there: only the mode concurrent is possible until MPS is "
+                 "stopped and the daemon restarted; for other GPUs, name them");
+}
+
+Checked<std::string> do_set(NodeControl& control, const json& request) {
+  std::vector<AdminGpu> gpus = NVS_TRY(find_gpus(control, request));
+  if (!request.contains("mode") && !request.contains("window_ms") && !request.contains("turn_s"))
+    return invalid("nothing to set: give 'mode', 'window_ms' or 'turn_s'");
+  for (AdminGpu& gpu : gpus) NVS_TRY(change(gpu.policy, request));
+  NVS_TRY(check_mps(gpus, request));
+  JsonWriter result;
+  result.begin_object().key("gpus").begin_array();
+  for (const AdminGpu& gpu : gpus) {
+    control.set_policy(gpu.gpu, gpu.policy);
+    result.number(index_of(gpu.gpu));
+  }
+  return result.end_array().end_object().take();
+}
+
+// A text may be a name or an id. A tenant can give itself any name, another's id included: then
+// both are meant, and the administrator has to say which.
+bool is_tenant_meant(const AdminTenant& tenant, const json& wanted) {
+  const auto id = static_cast<std::uint64_t>(tenant.tenant);
+  if (wanted.is_number_unsigned()) return wanted.get<std::uint64_t>() == id;
+  if (!wanted.is_string()) return false;
+  const auto& text = wanted.get_ref<const std::string&>();
+  return text == tenant.name || parse_number(text) == id;
+}
+
+Checked<AdminTenant> find_tenant(NodeControl& control, const json& request) {
+  const auto wanted = request.find("tenant");
+  if (wanted == request.end()) return invalid("'tenant' is missing: an id or a name");
+  if (!wanted->is_number_integer() && !wanted->is_string())
+    return invalid("'tenant' is " + echo(*wanted) + ", not an id or a name");
+  std::vector<AdminTenant> found;
+  std::string ids;
+  for (AdminTenant& tenant : control.tenants()) {
+    if (!is_tenant_meant(tenant, *wanted)) continue;
+    if (found.size() < kListedMax)
+      ids = with_word(std::move(ids), std::to_string(static_cast<std::uint64_t>(tenant.tenant)));
+    found.push_back(std::move(tenant));
+  }
+  if (found.empty())
+    return not_found("no tenant is " + echo(*wanted) + "; status lists the tenants of this node");
+  if (found.size() > 1)
+    return invalid(std::to_string(found.size()) + " tenants are meant by " + echo(*wanted) +
+                   "; say which by id: " + ids);
+  return std::move(found.front());
+}
+
+std::string tenant_result(const AdminTenant& tenant) {
+  JsonWriter result;
+  result.begin_object().key("tenant").number(static_cast<std::uint64_t>(tenant.tenant));
+  return result.key("name").text(tenant.name).end_object().take();
+}
+
+Checked<std::string> do_pause(NodeControl& control, const json& request) {
+  const AdminTenant tenant = NVS_TRY(find_tenant(control, request));
+  control.pause(tenant.tenant);
+  return tenant_result(tenant);
+}
+
+Checked<std::string> do_resume(NodeControl& control, const json& request) {
+  const AdminTenant tenant = NVS_TRY(find_tenant(control, request));
+  control.resume(tenant.tenant);
+  return tenant_result(tenant);
+}
+
+Checked<std::string> do_priority(NodeControl& control, const json& request) {
+  const AdminTenant tenant = NVS_TRY(find_tenant(control, request));
+  const auto priority = request.find("priority");
+  if (priority == request.end()) return invalid("'priority' is missing: low, normal or high");
+  const auto parsed = priority->is_string()
+                          ? parse_priority(priority->get_ref<const std::string&>())
+                          : std::nullopt;
+  if (!parsed) return invalid("'priority' is " + echo(*priority) + ", not low, normal or high");
+  control.set_priority(tenant.tenant, *parsed);
+  return tenant_result(tenant);
+}
+
+Checked<std::string> do_weight(NodeControl& control, const json& request) {
+  const AdminTenant tenant = NVS_TRY(find_tenant(control, request));
+  const auto weight = request.find("weight");
+  if (weight == request.end()) return invalid("'weight' is missing: a number from 1 to 1000");
+  if (!weight->is_number_unsigned() || weight->get<std::uint64_t>() < kWeightMin ||
+      weight->get<std::uint64_t>() > kWeightMax)
+    return invalid("'weight' is " + echo(*weight) + ", not a whole number from 1 to 1000");
+  control.set_weight(tenant.tenant, weight->get<std::uint32_t>());
+  return tenant_result(tenant);
+}
+
+Checked<std::string> do_status(NodeControl& control, const json& /*request*/) {
+  return control.status();
+}
+
+Checked<std::string> do_trace(NodeControl& control, const json& request) {
+  const auto seconds = request.find("seconds");
+  if (seconds == request.end()) return invalid("'seconds' is missing: how far back to go");
+  const double value = seconds->is_number() ? seconds->get<double>() : 0;
+  if (!(value > 0 && value <= kTraceSecondsMax))
+    return invalid("'seconds' is " + echo(*seconds) + ", not a number above 0 and up to 86400");
+  return control.trace(Duration::from_ns(static_cast<std::int64_t>(value * 1e9)));
+}
+
+struct Command {
+  std::string_view name;
+  std::array<std::string_view, 4> fields;  // that it may have
+  Checked<std::string> (*run)(NodeControl&, const json&);
+};
+constexpr std::array<Command, 7> kCommands = {{
+    {"status", {}, do_status},
+    {"set", {"gpu", "mode", "window_ms", "turn_s"}, do_set},
+    {"pause", {"tenant"}, do_pause},
+    {"resume", {"tenant"}, do_resume},
+    {"priority", {"tenant", "priority"}, do_priority},
+    {"weight", {"tenant", "weight"}, do_weight},
+    {"trace", {"seconds"}, do_trace},
+}};
+
+Checked<std::string> run(NodeControl& control, std::string_view line) {
+  const json request = json::parse(line, nullptr, false);
+  if (request.is_discarded()) return invalid("the request is not JSON");
+  if (!request.is_object()) return invalid("the request is not a JSON object");
+  const auto name = request.find("command");
+  if (name == request.end()) return invalid("'command' is missing");
+
+  std::string known;
+  for (const Command& command : kCommands) known = with_word(known, std::string(command.name));
+  const auto* command =
+      std::find_if(kCommands.begin(), kCommands.end(),
+                   [&](const Command& candidate) { return *name == candidate.name; });
+  if (command == kCommands.end())
+    return invalid("'command' is " + echo(*name) + ", not one of " + known);
+  // A misspelt field would be passed over, and its default used, in silence.
+  for (const auto& [key, value] : request.items()) {
+    const bool may = key == "command" || (!key.empty() && std::count(command->fields.begin(),
+                                                                     command->fields.end(), key));
+    if (!may)
+      return invalid("the command " + std::string(command->name) + " has no field " + echo(key));
+  }
+  return command->run(control, request);
+}
+
+}  // namespace
+
+std::string refusal_text(const Refusal& refusal) {
+  JsonWriter text;
+  text.begin_object().key("ok").boolean(false);
+  text.key("code").text(kCodes.at(static_cast<std::size_t>(refusal.code)));
+  return text.key("error").text(refusal.text).end_object().take();
+}
+
+std::string answer(NodeControl& control, std::string_view line) {
+  const Checked<std::string> result = run(control, line);
+  if (!result) return refusal_text(result.error());
+  JsonWriter text;
+  return text.begin_object().key("ok").boolean(true).key("result").raw(*result).end_object().take();
+}
+
+}  // namespace nvs::daemon

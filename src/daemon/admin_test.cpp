@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/admin.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "daemon/status_words.h"
+
+namespace nvs::daemon {
+namespace {
+
+using nlohmann::json;
+
+// Does what it is told, and writes down what that was.
+class FakeNode : public NodeControl {
+ public:
+  std::vector<AdminGpu> gpus() override { return gpus_; }
+  std::vector<AdminTenant> tenants() override { return tenants_; }
+  std::string status() override { return status_; }
+  std::string trace(Duration last) override { return "{\"ns\":" + std::to_string(last.ns()) + "}"; }
+  void set_policy(core::GpuId gpu, const core::GpuPolicy& policy) override {
+    gpus_.at(index_of(gpu)).policy = policy;
+    did("set " + std::to_string(index_of(gpu)) + " " + std::string(mode_word(policy.mode)) + " " +
+        std::to_string(policy.window.ns()) + " " +
+        (policy.turn ? std::to_string(policy.turn->ns()) : "auto"));
+  }
+  void set_priority(core::TenantId tenant, core::Priority priority) override {
+    did("priority " + text(tenant) + " " + std::string(priority_word(priority)));
+  }
+  void set_weight(core::TenantId tenant, std::uint32_t weight) override {
+    did("weight " + text(tenant) + " " + std::to_string(weight));
+  }
+  void pause(core::TenantId tenant) override { did("pause " + text(tenant)); }
+  void resume(core::TenantId tenant) override { did("resume " + text(tenant)); }
+
+  static std::string text(core::TenantId tenant) {
+    return std::to_string(static_cast<std::uint64_t>(tenant));
+  }
+  void did(const std::string& what) { done_ += what + ";"; }
+  std::string take_done() { return std::exchange(done_, ""); }
+
+  std::vector<AdminGpu> gpus_ = {{core::GpuId{0}, "GPU-aaaa-1", {}, false},
+                                 {core::GpuId{1}, "GPU-aabb-2", {}, false},
+                                 {core::GpuId{2}, "MIG-aaaa-3", {}, false}};
+  std::vector<AdminTenant> tenants_ = {{core::TenantId{1}, "ml/train"},
+                                       {core::TenantId{2}, "python3"},
+                                       {core::TenantId{3}, "python3"},
+                                       {core::TenantId{4}, "1"}};
+  std::string status_ = "{\"version\":\"x\"}";
+
+ private:
+  std::string done_;
+};
+
+class AdminTest : public ::testing::Test {
+ protected:
+  std::string ask(const std::string& line) { return answer(node_, line); }
+
+  // The request is refused with that code and words, and nothing is done.
+  void refused(const std::string& line, const std::string& code, const std::string& words) {
+    const json reply = json::parse(ask(line));
+    EXPECT_EQ(reply["ok"], false) << line;
+    EXPECT_EQ(reply["code"], code) << line;
+    const auto text = reply["error"].get<std::string>();
+    EXPECT_NE(text.find(words), std::string::npos) << line << " -> " << text;
+    EXPECT_LT(text.size(), 1000U);
+    EXPECT_EQ(node_.take_done(), "") << line;
+  }
+  // The request is done, as written down.
+  void done(const std::string& line, const std::string& what) {
+    const json reply = json::parse(ask(line));
+    EXPECT_EQ(reply["ok"], true) << line << " -> " << reply;
+    EXPECT_EQ(node_.take_done(), what) << line;
+  }
+
+  FakeNode node_;
+};
+
+TEST_F(AdminTest, StatusAndTraceAreHandedOn) {
+  EXPECT_EQ(ask(R"({"command":"status"})"), R"({"ok":true,"result":{"version":"x"}})");
+  EXPECT_EQ(ask(R"({"command":"trace","seconds":1.5})"),
+            R"({"ok":true,"result":{"ns":1500000000}})");
+  EXPECT_EQ(ask("  {\"command\" : \"status\"}\r"), R"({"ok":true,"result":{"version":"x"}})");
+}
+
+TEST_F(AdminTest, WhatIsNoRequestIsAnswered) {
+  refused("", "invalid", "not JSON");
+  refused("status", "invalid", "not JSON");
+  refused("{\"command\":\"status\"", "invalid", "not JSON");
+  refused("{\"command\":\"\xff\"}", "invalid", "not JSON");
+  refused(R"({"command":"status"}{"command":"status"})", "invalid", "not JSON");
+  refused("[]", "invalid", "not a JSON object");
+  refused("null", "invalid", "not a JSON object");
+  refused("\"status\"", "invalid", "not a JSON object");
+  refused("{}", "invalid", "'command' is missing");
+  refused(R"({"command":"reboot"})", "invalid", "not one of status, set, pause, resume");
+  refused(R"({"command":7})", "invalid", "'command' is 7");
+  refused(R"({"command":null})", "invalid", "'command' is null");
+  refused(R"({"command":"status","gpu":0})", "invalid", "has no field \"gpu\"");
+  refused(R"({"command":"pause","":1,"tenant":1})", "invalid", "has no field \"\"");
+}
+
+TEST_F(AdminTest, DeepNestingIsHarmless) {
+  const std::size_t depth = kAdminRequestMax / 2 - 20;
+  const std::string deep = std::string(depth, '[') + std::string(depth, ']');
+  refused(deep, "invalid", "not a JSON object");
+  refused("{\"command\":" + deep + "}", "invalid", "'command' is a list");
+  refused(R"({"command":"pause","tenant":{"a":)" + deep + "}}", "invalid", "is an object");
+  refused(std::string(kAdminRequestMax, '['), "invalid", "not JSON");
+}
+
+TEST_F(AdminTest, SetChangesWhatIsNamed) {
+  done(R"({"command":"set","gpu":1,"mode":"serial"})", "set 1 serial 20000000 auto;");
+  done(R"({"command":"set","gpu":1,"turn_s":30,"window_ms":2.5})",
+       "set 1 serial 2500000 30000000000;");
+  done(R"({"command":"set","gpu":1,"turn_s":"auto"})", "set 1 serial 2500000 auto;");
+  done(R"({"command":"set","gpu":"0","window_ms":1})", "set 0 auto 1000000 auto;");
+  done(R"({"command":"set","gpu":"GPU-aab","window_ms":1000})", "set 1 serial 1000000000 auto;");
+  done(R"({"command":"set","gpu":"MIG-aaaa-3","mode":"concurrent"})",
+       "set 2 concurrent 20000000 auto;");
+  EXPECT_EQ(ask(R"({"command":"set","gpu":"all","mode":"auto"})"),
+            R"({"ok":true,"result":{"gpus":[0,1,2]}})");
+  EXPECT_EQ(node_.take_done(),
+            "set 0 auto 1000000 auto;set 1 auto 1000000000 auto;set 2 auto 20000000 auto;");
+}
+
+TEST_F(AdminTest, SetIsRefusedAsAWhole) {
+  const auto set = [](const std::string& rest) { return R"({"command":"set",)" + rest + "}"; };
+  refused(set(R"("mode":"auto")"), "invalid", "'gpu' is missing");
+  refused(set(R"("gpu":0)"), "invalid", "nothing to set");
+  for (const char* gpu : {"3", "-1", "18446744073709551615", "\"7\"", "\"GPU-c\"", "\"aaaa-1\"",
+                          "\"\"", "\"ALL\"", "\"GPU-aaaa-1x\""})
+    refused(set(R"("mode":"auto","gpu":)" + std::string(gpu)), "not_found", "no GPU is");
+  for (const char* gpu : {"null", "true", "1.5", "[0]", "{}"})
+    refused(set(R"("mode":"auto","gpu":)" + std::string(gpu)), "invalid", "'gpu' is");
+  refused(set(R"("mode":"auto","gpu":"GPU-aa")"), "invalid", "GPU-aaaa-1, GPU-aabb-2");
+  for (const char* mode : {"\"fast\"", "\"\"", "1", "null"})
+    refused(set(R"("gpu":0,"mode":)" + std::string(mode)), "invalid",
+            "not auto, serial or concurrent");
+  for (const char* window : {"\"20\"", "null", "[]"})
+    refused(set(R"("gpu":0,"window_ms":)" + std::string(window)), "invalid", "of milliseconds");
+  for (const char* turn : {"\"30\"", "\"AUTO\"", "null", "true"})
+    refused(set(R"("gpu":0,"turn_s":)" + std::string(turn)), "invalid", "of seconds or \"auto\"");
+  refused(set(R"("gpu":0,"windw_ms":20,"mode":"auto")"), "invalid", "no field \"windw_ms\"");
+}
+
+TEST_F(AdminTest, TimesThatAreOutOfRangeAreNamedAsPeopleWriteThem) {
+  using Pair = std::pair<const char*, const char*>;
+  for (const auto& [ms, text] : {Pair{"0", "not 0ms"},
+                                 {"0.99", "not 0.99ms"},
+                                 {"5000.0", "not 5s"},
+                                 {"1500", "not 1.5s"},
+                                 {"-20", "not -20ms"},
+                                 {"1e300", "not 1e"}}) {
+    const std::string request = R"({"command":"set","gpu":"all","window_ms":)" + std::string(ms);
+    refused(request + "}", "invalid", std::string("a window can be 1ms to 1s long, and ") + text);
+  }
+  for (const auto& [s, text] :
+       {Pair{"0", "not 0ms"}, {"0.05", "not 50ms"}, {"3601", "not 3601s"}}) {
+    const std::string request = R"({"command":"set","gpu":0,"turn_s":)" + std::string(s);
+    refused(request + "}", "invalid",
+            std::string("a turn can be 100ms to 1h long or auto, and ") + text);
+  }
+}
+
+TEST_F(AdminTest, UnderMpsNothingIsSetThatWouldNotTakeEffect) {
+  node_.gpus_[1].mps_active = true;
+  node_.gpus_[1].policy.mode = core::Mode::concurrent;
+  for (const char* gpu : {"1", "\"all\""}) {
+    for (const char* what : {R"("mode":"auto")", R"("mode":"serial")", R"("window_ms":10)",
+                             R"("turn_s":"auto")", R"("mode":"concurrent","turn_s":5)"}) {
+      const std::string request = R"({"command":"set","gpu":)" + std::string(gpu) + "," + what;
+      refused(request + "}", "invalid", "off on GPU 1, because MPS runs there");
+    }
+  }
+  done(R"({"command":"set","gpu":1,"mode":"concurrent"})", "set 1 concurrent 20000000 auto;");
+  done(R"({"command":"set","gpu":0,"mode":"serial"})", "set 0 serial 20000000 auto;");
+  EXPECT_EQ(json::parse(ask(R"({"command":"set","gpu":"all","mode":"concurrent"})"))["ok"], true);
+}
+
+TEST_F(AdminTest, TenantsAreNamedByIdOrName) {
+  EXPECT_EQ(ask(R"({"command":"pause","tenant":2})"),
+            R"({"ok":true,"result":{"tenant":2,"name":"python3"}})");
+  EXPECT_EQ(node_.take_done(), "pause 2;");
+  done(R"({"command":"resume","tenant":"ml/train"})", "resume 1;");
+  done(R"({"command":"pause","tenant":"3"})", "pause 3;");
+  done(R"({"command":"pause","tenant":1})", "pause 1;");
+  done(R"({"command":"priority","tenant":3,"priority":"high"})", "priority 3 high;");
+  done(R"({"command":"weight","tenant":3,"weight":1000})", "weight 3 1000;");
+}
+
+TEST_F(AdminTest, TenantsThatAreNotOneAreRefused) {
+  for (const char* command : {"pause", "resume", "priority", "weight"}) {
+    const auto ask_for = [&](const std::string& tenant) {
+      const std::string name(command);
+      const std::string value = name == "priority" ? R"(,"priority":"low")"
+                                : name == "weight" ? R"(,"weight":1)"
+                                                   : "";
+      return R"({"command":")" + name + "\"" + value + tenant + "}";
+    };
+    refused(ask_for(""), "invalid", "'tenant' is missing");
+    refused(ask_for(R"(,"tenant":"python3")"), "invalid", "2 tenants are meant");
+    refused(ask_for(R"(,"tenant":"python3")"), "invalid", "by id: 2, 3");
+    // One has taken the other's number for its name.
+    refused(ask_for(R"(,"tenant":"1")"), "invalid", "by id: 1, 4");
+    refused(ask_for(R"(,"tenant":9)"), "not_found", "no tenant is 9");
+    refused(ask_for(R"(,"tenant":-1)"), "not_found", "no tenant is -1");
+    refused(ask_for(R"(,"tenant":"")"), "not_found", "no tenant is \"\"");
+    refused(ask_for(R"(,"tenant":null)"), "invalid", "'tenant' is null");
+    refused(ask_for(R"(,"tenant":1.0)"), "invalid", "'tenant' is 1.0");
+    refused(ask_for(R"(,"tenant":")" + std::string(5000, 'x') + "\""), "not_found", "xxx...");
+  }
+}
+
+TEST_F(AdminTest, OtherValuesAreChecked) {
+  const std::string priority = R"({"command":"priority","tenant":1)";
+  refused(priority + "}", "invalid", "'priority' is missing");
+  for (const char* value : {"\"urgent\"", "\"High\"", "2", "null"})
+    refused(priority + ",\"priority\":" + value + "}", "invalid", "not low, normal or high");
+  const std::string weight = R"({"command":"weight","tenant":1)";
+  refused(weight + "}", "invalid", "'weight' is missing");
+  for (const char* value : {"0", "1001", "-1", "1.5", "\"5\"", "null", "4294967396"})
+    refused(weight + ",\"weight\":" + value + "}", "invalid", "from 1 to 1000");
+  refused(R"({"command":"trace"})", "invalid", "'seconds' is missing");
+  for (const char* value : {"0", "-1", "86401", "1e300", "\"5\"", "null"})
+    refused(R"({"command":"trace","seconds":)" + std::string(value) + "}", "invalid",
+            "above 0 and up to 86400");
+}
+
+TEST_F(AdminTest, HostileNamesDoNotForgeAnswers) {
+  node_.tenants_ = {{core::TenantId{1}, "\"},\n{\"ok\":true"}};
+  const std::string reply = ask(R"({"command":"pause","tenant":1})");
+  EXPECT_EQ(reply.find('\n'), std::string::npos);
+  EXPECT_EQ(json::parse(reply)["result"]["name"], "\"},\n{\"ok\":true");
+}
+
+TEST_F(AdminTest, ManyMatchesAreNotAllListed) {
+  node_.tenants_.clear();
+  for (std::uint64_t id = 0; id < 5000; ++id) node_.tenants_.push_back({core::TenantId{id}, "x"});
+  refused(R"({"command":"pause","tenant":"x"})", "invalid", "5000 tenants are meant");
+}
+
+TEST(DeniedAnswer, IsALine) {
+  const std::string line = denied_answer();
+  EXPECT_EQ(line.back(), '\n');
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+  EXPECT_EQ(json::parse(line)["code"], "denied");
+}
+
+class AdminConnectionTest : public AdminTest {
+ protected:
+  std::string take() {
+    const std::string text(connection_.to_send());
+    connection_.sent(node_, text.size());
+    return text;
+  }
+  AdminConnection connection_;
+  const std::string request_ = "{\"command\":\"status\"}\n";
+  const std::string answer_ = "{\"ok\":true,\"result\":{\"version\":\"x\"}}\n";
+};
+
+TEST_F(AdminConnectionTest, LinesMayComeInPieces) {
+  for (const char byte : request_) {
+    EXPECT_EQ(connection_.to_send(), "");
+    connection_.received(node_, std::string_view(&byte, 1));
+  }
+  EXPECT_EQ(take(), answer_);
+  connection_.received(node_, request_ + request_ + "{\"comm");
+  EXPECT_EQ(take(), answer_ + answer_);
+  connection_.received(node_, "and\":\"status\"}\n");
+  EXPECT_EQ(take(), answer_);
+  EXPECT_TRUE(connection_.wants_input());
+  EXPECT_FALSE(connection_.is_over());
+}
+
+TEST_F(AdminConnectionTest, AnswersMayGoInPieces) {
+  connection_.received(node_, request_);
+  std::string got;
+  while (!connection_.to_send().empty()) {
+    got += connection_.to_send().front();
+    connection_.sent(node_, 1);
+  }
+  EXPECT_EQ(got, answer_);
+}
+
+TEST_F(AdminConnectionTest, TheEndIsWaitedForUntilAllIsSent) {
+  connection_.received(node_, request_ + "{\"command\":\"status\"}");
+  connection_.ended(node_);
+  EXPECT_FALSE(connection_.wants_input());
+  EXPECT_FALSE(connection_.is_over());
+  EXPECT_EQ(take(), answer_ + answer_);
+  EXPECT_TRUE(connection_.is_over());
+}
+
+TEST_F(AdminConnectionTest, AConnectionWithoutRequestsEnds) {
+  connection_.ended(node_);
+  EXPECT_TRUE(connection_.is_over());
+}
+
+TEST_F(AdminConnectionTest, ALineThatDoesNotEndIsRefused) {
+  connection_.received(node_, std::string(kAdminRequestMax, ' '));
+  EXPECT_EQ(connection_.to_send(), "");
+  connection_.received(node_, " ");
+  EXPECT_FALSE(connection_.wants_input());
+  connection_.received(node_, "\n" + request_);
+  const std::string reply = take();
+  EXPECT_NE(reply.find("longer than 64 KiB"), std::string::npos);
+  EXPECT_EQ(std::count(reply.begin(), reply.end(), '\n'), 1);
+  EXPECT_TRUE(connection_.is_over());
+}
+
+TEST_F(AdminConnectionTest, ALineOfTheLongestLengthIsAnswered) {
+  std::string line = request_.substr(0, request_.size() - 1);
+  line += std::string(kAdminRequestMax - line.size(), ' ') + "\n";
+  connection_.received(node_, line);
+  EXPECT_EQ(take(), answer_);
+}
+
+TEST_F(AdminConnectionTest, WhoDoesNotReadIsNotAnswered) {
+  node_.status_ = "\"" + std::string(kAdminBacklogMax / 2, 'x') + "\"";
+  const int requests = 5;
+  for (int i = 0; i < requests; ++i) connection_.received(node_, request_);
+  EXPECT_FALSE(connection_.wants_input());
+  EXPECT_LT(connection_.to_send().size(), 2 * kAdminBacklogMax);
+  connection_.ended(node_);
+  EXPECT_FALSE(connection_.is_over());
+  std::string got;
+  while (!connection_.to_send().empty()) {
+    got += connection_.to_send().substr(0, 100'000);
+    connection_.sent(node_, std::min<std::size_t>(connection_.to_send().size(), 100'000));
+  }
+  EXPECT_EQ(std::count(got.begin(), got.end(), '\n'), requests);
+  EXPECT_TRUE(connection_.is_over());
+}
+
+}  // namespace
+}  // namespace nvs::daemon

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/client_table.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "daemon/limits.h"
+
+namespace nvs::daemon {
+
+Tenant* ClientTable::find(const std::string& key) {
+  const auto found = tenant_of_key_.find(key);
+  return found == tenant_of_key_.end() ? nullptr : &tenants_.at(found->second);
+}
+
+Tenant& ClientTable::add_tenant(Tenant tenant) {
+  tenant.id = static_cast<core::TenantId>(++tenants_ever_);
+  tenant.clients.clear();
+  const bool is_new = tenant_of_key_.emplace(tenant.key, tenant.id).second;
+  NVS_ASSERT(is_new);
+  const core::TenantId id = tenant.id;
+  return tenants_.emplace(id, std::move(tenant)).first->second;
+}
+
+void ClientTable::add_client(core::ClientId client, core::TenantId tenant, pid_t pid) {
+  tenants_.at(tenant).clients.push_back(client);
+  const bool is_new = clients_.emplace(client, Client{tenant, pid, {}}).second;
+  NVS_ASSERT(is_new);
+}
+
+void ClientTable::remove_client(core::ClientId client) {
+  const auto found = clients_.find(client);
+  NVS_ASSERT(found != clients_.end());
+  const core::TenantId id = found->second.tenant;
+  clients_.erase(found);
+  Tenant& tenant = tenants_.at(id);
+  std::erase(tenant.clients, client);
+  if (!tenant.clients.empty()) return;
+  departed_.emplace_back(id, std::move(tenant.name));
+  if (departed_.size() > kDepartedMax) departed_.pop_front();
+  tenant_of_key_.erase(tenant.key);
+  tenants_.erase(id);
+}
+
+}  // namespace nvs::daemon

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The administrators' connections in the event loop: bytes in, bytes out, never waiting.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "daemon/admin.h"
+#include "daemon/identity.h"
+#include "os/event_loop.h"
+
+namespace nvs::daemon {
+
+class ControlSocket {
+ public:
+  ControlSocket(os::EventLoop& loop, NodeControl& control, const Peer& self)
+      : loop_(loop), control_(control), self_(self) {}
+  ~ControlSocket();
+  ControlSocket(const ControlSocket&) = delete;
+  ControlSocket& operator=(const ControlSocket&) = delete;
+
+  Result<void> listen(UniqueFd listener);
+
+ private:
+  struct Connection {
+    UniqueFd fd;
+    AdminConnection bytes;
+    bool has_ended = false;  // the peer will send nothing more
+  };
+
+  void accept_one();
+  bool admits(int fd) const;
+  void on_ready(Connection& connection, std::uint32_t events);
+  void read(Connection& connection);
+  bool write(Connection& connection);
+  void close(Connection& connection);
+
+  os::EventLoop& loop_;
+  NodeControl& control_;
+  const Peer& self_;
+  UniqueFd listener_;
+  std::unordered_map<int, std::unique_ptr<Connection>> connections_;
+};
+
+}  // namespace nvs::daemon

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/daemon.h"
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include "daemon/gpus.h"
+#include "daemon/limits.h"
+#include "daemon/log.h"
+#include "os/clock.h"
+#include "os/process.h"
+
+namespace nvs::daemon {
+namespace {
+
+using Problem = tl::unexpected<std::string>;
+
+template <class T>
+tl::expected<T, std::string> or_problem(Result<T> result, const char* what) {
+  if (result) return std::move(*result);
+  return Problem(std::string(what) + ": " + result.error().message());
+}
+
+void log_lines(Level level, const char* message, const std::string& lines) {
+  for (std::size_t start = 0; start < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', start), lines.size());
+    if (end > start) log(level, message, {{"remark", lines.substr(start, end - start)}});
+    start = end + 1;
+  }
+}
+
+// As many clients as there are descriptors for, if each needs so many.
+std::size_t clients_max(std::size_t fds_per_client) {
+  const Result<std::uint64_t> files = os::raise_open_files();
+  if (!files) {
+    log(Level::warning, "the limit of open files is unknown", {{"error", files.error().message()}});
+    return kClientsMax;
+  }
+  const std::uint64_t spare = *files > kFdsReserved ? *files - kFdsReserved : 0;
+  const std::size_t clients = std::min<std::uint64_t>(spare / fds_per_client, kClientsMax);
+  if (clients < kClientsMax) {
+    log(Level::warning, "the limit of open files allows fewer clients than usual",
+        {{"files", *files}, {"clients", clients}, {"usual", kClientsMax}});
+  }
+  return clients;
+}
+
+// Settings of processes that have ended are nobody's; a number that was given to another process
+// is kept, and harms nobody: the key holds the time of the start too.
+void forget_dead_processes(SavedState& saved) {
+  const std::string_view prefix = "process:";
+  std::erase_if(saved.tenants, [prefix](const auto& entry) {
+    const std::string& key = entry.first;
+    if (!key.starts_with(prefix)) return false;
+    const std::string pid = key.substr(prefix.size(), key.find(':', prefix.size()) - prefix.size());
+    return ::access(("/proc/" + pid).c_str(), F_OK) != 0;
+  });
+}
+
+std::optional<std::vector<Gpu>> look_for_gpus() {
+  std::string remarks;
+  Result<std::vector<Gpu>> gpus = find_gpus(remarks);
+  log_lines(Level::warning, "looking for GPUs", remarks);
+  if (gpus) return std::move(*gpus);
+  log(Level::warning, "GPUs are learnt from the programs that use them",
+      {{"reason", gpus.error().message()}});
+  return std::nullopt;
+}
+
+}  // namespace
+
+tl::expected<Daemon::Parts, std::string> Daemon::make_parts(const Options& options) {
+  auto loop = or_problem(os::EventLoop::create(), "cannot make the event loop");
+  if (!loop) return Problem(loop.error());
+  auto signals = or_problem(os::SignalFd::create({SIGTERM, SIGINT}), "cannot wait for signals");
+  if (!signals) return Problem(signals.error());
+  auto self = or_problem(identify_self(), "cannot find out who this process is");
+  if (!self) return Problem(self.error());
+  auto folder = Folder::open(options.folder, ::geteuid());
+  if (!folder) return Problem(folder.error());
+  std::string remark;
+  Result<SavedState> saved = load_state(options.folder, remark);
+  if (!saved) {
+    return Problem("cannot read " + options.folder + "/state.json: " + saved.error().message());
+  }
+  log_lines(Level::warning, "saved settings", remark);
+  forget_dead_processes(*saved);
+  const std::size_t for_visitors = options.exit_when_unused ? kFdsPerVisitor : 0;
+  return Parts{std::move(*loop),  std::move(*signals), std::move(*folder),
+               std::move(*saved), std::move(*self),    clients_max(kFdsPerClient + for_visitors)};
+}
+
+tl::expected<std::unique_ptr<Daemon>, std::string> Daemon::create(
+    const Options& options, const ServiceEnvironment& environment) {
+  auto parts = make_parts(options);
+  if (!parts) return Problem(parts.error());
+  auto gpus = look_for_gpus();
+  std::unique_ptr<Daemon> daemon(
+      new Daemon(options, environment, std::move(*parts), std::move(gpus)));
+  const Result<void> started = daemon->start();
+  if (!started) return Problem("cannot start: " + started.error().message());
+  return daemon;
+}
+
+Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Parts parts,
+               std::optional<std::vector<Gpu>> gpus)
+    : options_(options),
+      loop_(std::move(parts.loop)),
+      signals_(std::move(parts.signals)),
+      folder_(std::move(parts.folder)),
+      self_(std::move(parts.self)),
+      manager_(environment.notify_socket),
+      watchdog_(
+          os::watchdog_period(environment.watchdog_usec, environment.watchdog_pid, ::getpid())),
+      start_(os::monotonic_now()),
+      usage_(start_),
+      node_(options, std::move(parts.saved), start_),
+      messages_(node_, gpus ? Messages::Teachers::administrators : Messages::Teachers::anybody,
+                self_),
+      visitors_(loop_, std::min(parts.clients_max, kVisitorsMax)),
+      sessions_(loop_, node_, messages_, parts.clients_max,
+                options.exit_when_unused ? &visitors_ : nullptr),
+      control_(loop_, node_, sessions_),
+      control_socket_(loop_, control_, self_) {
+  if (watchdog_) watchdog_ = *watchdog_ / 2;  // one of two may be late
+  watchdog_at_ = start_;
+  if (!gpus) return;
+  for (Gpu& gpu : *gpus) {
+    node_.add_gpu(start_, std::move(gpu), Node::Origin::found, sessions_.effects());
+  }
+}
+
+Result<void> Daemon::start() {
+  NVS_TRY(loop_.add(signals_.fd(), EPOLLIN, [this](std::uint32_t) { on_signal(); }));
+  NVS_TRY(sessions_.listen(folder_.take_tenant_socket()));
+  NVS_TRY(control_socket_.listen(folder_.take_admin_socket()));
+  const Result<void> urgent = os::set_niceness(kNiceness);
+  if (!urgent) {
+    log(Level::debug, "not more urgent than others", {{"error", urgent.error().message()}});
+  }
+  return {};
+}
+
+tl::expected<void, std::string> Daemon::run() {
+  log(Level::info, "ready",
+      {{"folder", options_.folder},
+       {"gpus", node_.gpus().entries().size()},
+       {"version", NVS_VERSION},
+       {"pid", ::getpid()}});
+  manager_.tell("READY=1");
+  while (!is_stopping_) {
+    const Result<void> round = loop_.run_round(next_deadline());
+    if (!round) return Problem("the event loop failed: " + round.error().message());
+    on_deadlines();
+  }
+  return {};
+}
+
+std::optional<Instant> Daemon::next_deadline() const {
+  std::optional<Instant> earliest = node_.next_deadline();
+  const auto consider = [&earliest](std::optional<Instant> other) {
+    if (other && (!earliest || *other < *earliest)) earliest = other;
+  };
+  consider(sessions_.next_deadline());
+  consider(unused_deadline());
+  if (watchdog_) consider(watchdog_at_);
+  return earliest;
+}
+
+void Daemon::on_deadlines() {
+  const Instant now = loop_.now();
+  const auto has_come = [now](std::optional<Instant> deadline) {
+    return deadline && *deadline <= now;
+  };
+  if (has_come(node_.next_deadline())) {
+    node_.step(now, core::Tick{}, sessions_.effects());
+    sessions_.settle();
+  }
+  if (has_come(sessions_.next_deadline())) sessions_.on_deadline();
+  if (watchdog_ && has_come(watchdog_at_)) {
+    manager_.tell("WATCHDOG=1");
+    watchdog_at_ = now + *watchdog_;
+  }
+  usage_.update(now, is_used());
+  if (!is_stopping_ && has_come(unused_deadline())) stop("every program that came has ended");
+}
+
+std::optional<Instant> Daemon::unused_deadline() const {
+  if (!options_.exit_when_unused || is_used()) return std::nullopt;
+  return usage_.end();
+}
+
+void Daemon::on_signal() {
+  if (signals_.take()) stop("a signal asked for it");
+}
+
+void Daemon::stop(const char* why) {
+  is_stopping_ = true;
+  log(Level::info, "stopping: tenants run on by themselves",
+      {{"reason", why}, {"clients", sessions_.count()}});
+  manager_.tell("STOPPING=1");
+  sessions_.stop();
+  folder_.remove_sockets();
+}
+
+}  // namespace nvs::daemon

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// nvshare-scheduler once its command line is read: the loop around the core. Wait for a packet or
+// the core's deadline, read the clock, step, send.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <tl/expected.hpp>
+
+#include "base/instant.h"
+#include "daemon/control.h"
+#include "daemon/control_socket.h"
+#include "daemon/folder.h"
+#include "daemon/identity.h"
+#include "daemon/messages.h"
+#include "daemon/node.h"
+#include "daemon/options.h"
+#include "daemon/sessions.h"
+#include "daemon/usage_watch.h"
+#include "daemon/visitors.h"
+#include "os/event_loop.h"
+#include "os/sd_notify.h"
+#include "os/signals.h"
+
+namespace nvs::daemon {
+
+// What the environment says about the service manager; null where it is not set.
+struct ServiceEnvironment {
+  const char* notify_socket = nullptr;
+  const char* watchdog_usec = nullptr;
+  const char* watchdog_pid = nullptr;
+};
+
+class Daemon {
+ public:
+  // Ready to run: the folder is ours and the sockets listen. The error is a sentence for the user.
+  static tl::expected<std::unique_ptr<Daemon>, std::string> create(
+      const Options& options, const ServiceEnvironment& environment);
+
+  // Until a signal, or until it is unused. The error is a sentence for the log.
+  tl::expected<void, std::string> run();
+
+ private:
+  struct Parts {
+    os::EventLoop loop;
+    os::SignalFd signals;
+    Folder folder;
+    SavedState saved;
+    Peer self;
+    std::size_t clients_max;
+  };
+  Daemon(const Options& options, const ServiceEnvironment& environment, Parts parts,
+         std::optional<std::vector<Gpu>> gpus);
+  static tl::expected<Parts, std::string> make_parts(const Options& options);
+  Result<void> start();
+
+  std::optional<Instant> next_deadline() const;
+  void on_deadlines();
+  void on_signal();
+  bool is_used() const { return sessions_.count() > 0 || visitors_.count() > 0; }
+  // When the daemon ends because nobody uses it, if it may.
+  std::optional<Instant> unused_deadline() const;
+  void stop(const char* why);
+
+  Options options_;
+  os::EventLoop loop_;
+  os::SignalFd signals_;
+  Folder folder_;
+  Peer self_;
+  os::ServiceManager manager_;
+  std::optional<Duration> watchdog_;  // how often it is told that we are alive
+  Instant watchdog_at_;
+  Instant start_;
+  UsageWatch usage_;
+  Node node_;
+  Messages messages_;
+  Visitors visitors_;  // nobody is added unless the daemon ends when it is unused
+  Sessions sessions_;
+  Control control_;
+  ControlSocket control_socket_;
+  bool is_stopping_ = false;
+};
+
+}  // namespace nvs::daemon

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon's folder: made if need be, safe from others, held by one daemon at a time, with both
+// sockets in it.
+#pragma once
+
+#include <string>
+
+#include <sys/types.h>
+#include <tl/expected.hpp>
+
+#include "base/unique_fd.h"
+
+namespace nvs::daemon {
+
+class Folder {
+ public:
+  // The error is a sentence for the user. Sockets that a dead daemon left are replaced.
+  static tl::expected<Folder, std::string> open(const std::string& path, uid_t self);
+
+  Folder(Folder&&) = default;
+  Folder& operator=(Folder&&) = default;
+
+  // Listening sockets, each to be taken once.
+  UniqueFd take_tenant_socket() { return std::move(tenant_socket_); }
+  UniqueFd take_admin_socket() { return std::move(admin_socket_); }
+
+  // On a clean stop, so that nobody finds a socket without anyone behind it. The folders stay:
+  // containers have tenant/ mounted, and must find the next daemon's socket in the same one.
+  void remove_sockets() const;
+
+ private:
+  Folder() = default;
+
+  std::string path_;
+  UniqueFd lock_;
+  UniqueFd tenant_socket_;
+  UniqueFd admin_socket_;
+};
+
+}  // namespace nvs::daemon

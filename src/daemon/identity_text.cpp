@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel's text files say about a process; no system calls.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <vector>
+
+#include "daemon/identity.h"
+
+namespace nvs::daemon {
+namespace {
+
+constexpr std::size_t kIdDigits = 64;
+
+// One line of /proc/PID/cgroup: a process's place in one hierarchy of cgroups.
+struct Place {
+  std::string_view controllers;  // empty for version 2
+  std::string_view path;
+};
+
+// The kernel does not let a line end into a cgroup's name, so that lines are safe to split; colons
+// it does, so that only the first two count.
+std::vector<Place> places_of(std::string_view text) {
+  std::vector<Place> places;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t first = line.find(':');
+    if (first == std::string_view::npos) continue;
+    const std::size_t second = line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    std::string_view path = line.substr(second + 1);
+    // The cgroup was removed under a process that is still in it.
+    constexpr std::string_view kDeleted = " (deleted)";
+    if (path.ends_with(kDeleted)) path.remove_suffix(kDeleted.size());
+    if (!path.starts_with('/')) continue;
+    places.push_back({line.substr(first + 1, second - first - 1), path});
+  }
+  return places;
+}
+
+// Which hierarchy is asked first. All processes of a container are at one place in each, but on
+// version 1 not every hierarchy has the container.
+int rank(const Place& place) {
+  constexpr std::array<std::string_view, 4> kOrder = {"", "name=systemd", "devices", "memory"};
+  const auto* found = std::find(kOrder.begin(), kOrder.end(), place.controllers);
+  return static_cast<int>(found - kOrder.begin());
+}
+
+std::string_view first_part(std::string_view path) { return path.substr(0, path.find('/')); }
+
+// How much of `path` is before the first part that is not also in `own`.
+std::size_t common_length(std::string_view path, std::string_view own) {
+  std::size_t length = 0;
+  while (length < path.size() && length < own.size() && path[length] == '/' && own[length] == '/') {
+    const std::string_view part = first_part(path.substr(length + 1));
+    if (part.empty() || part != first_part(own.substr(length + 1))) break;
+    length += 1 + part.size();
+  }
+  return length;
+}
+
+bool is_digit(char character) {
+  return (character >= '0' && character <= '9') || (character >= 'a' && character <= 'f');
+}
+bool is_word(char character) {
+  return is_digit(character) || (character >= 'g' && character <= 'z') ||
+         (character >= 'A' && character <= 'Z');
+}
+
+// Exactly 64 digits that are a word of their own, wherever the runtime puts them: alone, between
+// "docker-" and ".scope", behind "cri-containerd:"….
+std::string_view id_in(std::string_view part) {
+  for (std::size_t start = 0; start < part.size();) {
+    std::size_t end = start;
+    while (end < part.size() && is_word(part[end])) ++end;
+    const std::string_view word = part.substr(start, end - start);
+    if (word.size() == kIdDigits && std::all_of(word.begin(), word.end(), is_digit)) return word;
+    start = end + 1;
+  }
+  return {};
+}
+
+std::optional<std::string> container_at(std::string_view path, std::string_view own) {
+  std::size_t at = common_length(path, own);
+  while (at < path.size()) {
+    const std::string_view part = first_part(path.substr(at + 1));
+    at += 1 + part.size();
+    if (!id_in(part).empty()) return std::string(path.substr(0, at));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> container_path(std::string_view cgroups, std::string_view own_cgroups) {
+  std::vector<Place> places = places_of(cgroups);
+  std::stable_sort(places.begin(), places.end(),
+                   [](const Place& a, const Place& b) { return rank(a) < rank(b); });
+  const std::vector<Place> own_places = places_of(own_cgroups);
+  for (const Place& place : places) {
+    const auto own = std::find_if(
+        own_places.begin(), own_places.end(),
+        [&](const Place& candidate) { return candidate.controllers == place.controllers; });
+    const std::string_view own_path = own != own_places.end() ? own->path : std::string_view();
+    if (auto path = container_at(place.path, own_path)) return path;
+  }
+  return std::nullopt;
+}
+
+std::string_view container_id(std::string_view path) {
+  return id_in(path.substr(std::min(path.rfind('/') + 1, path.size())));
+}
+
+std::optional<std::uint64_t> start_time(std::string_view stat) {
+  // The second field is the program's name in parentheses, which may itself hold spaces and
+  // parentheses; what comes after the last one does not.
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos) return std::nullopt;
+  stat.remove_prefix(name_end + 1);
+  constexpr int kFieldsBefore = 19;  // the 3rd to the 21st
+  for (int field = 0; field <= kFieldsBefore; ++field) {
+    if (!stat.starts_with(' ')) return std::nullopt;
+    stat.remove_prefix(1);
+    if (field < kFieldsBefore) stat.remove_prefix(std::min(stat.find(' '), stat.size()));
+  }
+  std::uint64_t ticks = 0;
+  const auto [end, error] = std::from_chars(stat.data(), stat.data() + stat.size(), ticks);
+  if (error != std::errc()) return std::nullopt;
+  return ticks;
+}
+
+}  // namespace nvs::daemon

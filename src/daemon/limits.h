@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every bound of the daemon in one place: what clients, who may be hostile, can make it hold, and
+// how long it waits for them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/instant.h"
+#include "wire/codec.h"
+
+namespace nvs::daemon {
+
+// Connections, each with a socket and a pidfd. A node's daemon has some hundreds.
+inline constexpr std::size_t kClientsMax = 4096;
+// Of one tenant, so that one cannot take the places of all.
+inline constexpr std::size_t kTenantClientsMax = 1024;
+inline constexpr std::size_t kFdsPerClient = 2;
+// For everything else: the loop, both listening sockets, administrators, files.
+inline constexpr std::size_t kFdsReserved = 128;
+// Connections that have not said Hello. One more, and the oldest of them is closed: they come from
+// nobody yet, and whoever is in earnest says Hello at once.
+inline constexpr std::size_t kUngreetedMax = 256;
+inline constexpr Duration kHelloWait = Duration::from_s(5);
+
+// GPUs of the node, found or learnt.
+inline constexpr std::size_t kGpusMax = 64;
+static_assert(wire::kGpusMax <= kGpusMax);
+
+// Messages of a connection, for each GPU that it uses. In the shortest windows (1 ms, two tenants)
+// a client sends some 500 times a second Drained, and Idle and Busy before it; with the usual
+// windows of 20 ms under a hundred messages. What sends more than this is broken or means harm.
+inline constexpr std::int64_t kMessagesPerSecond = 2000;
+// What may come at once: two seconds' worth from a connection that was quiet, since a client that
+// had no CPU catches up, and a quarter of a second's from a new one, so that connecting again and
+// again gains nothing.
+inline constexpr Duration kMessageBurst = Duration::from_s(2);
+inline constexpr Duration kMessageBurstAtFirst = Duration::from_ms(250);
+
+// Packets kept for a client whose socket is full. The kernel holds a few hundred before that, and
+// a client that does not answer is sent only a few: whoever gets here reads nothing and goes on
+// asking.
+inline constexpr std::size_t kPacketsQueuedMax = 256;
+// The largest packet that the daemon sends.
+inline constexpr std::size_t kPacketSentMax = sizeof(wire::Packet<wire::Goodbye>);
+static_assert(kPacketSentMax <= wire::kPacketMax);
+
+// How long after its start the daemon believes clients what earlier daemons have billed: a client
+// whose connection breaks later has its time in the books already.
+inline constexpr Duration kReadoption = Duration::from_s(30);
+// Tenants that left whose names the trace still knows.
+inline constexpr std::size_t kDepartedMax = 1024;
+
+// Intervals in one answer to `trace`: it is written in one round, in which no window changes hands.
+inline constexpr std::size_t kTraceAnswerMax = 20'000;
+
+// The end of a drain is expected at a certain time: how long before and after the daemon stays
+// awake for it. At 45 handovers a second it costs one processor less than 1 % for each GPU.
+inline constexpr Duration kAwakeBefore = Duration::from_us(200);
+inline constexpr Duration kAwakeAfter = Duration::from_us(200);
+
+// When the system has no descriptor or memory for another connection, the next try is after this.
+inline constexpr Duration kAcceptPause = Duration::from_ms(100);
+// Lines a second about connections that were closed for a fault; the rest are counted.
+inline constexpr int kFaultLinesPerSecond = 20;
+
+// --exit-when-unused: processes that have connected and have not ended; after the last of them, and
+// if none ever came. Each needs a descriptor as long as it lives, as clients do.
+inline constexpr std::size_t kVisitorsMax = 1024;
+inline constexpr std::size_t kFdsPerVisitor = 1;
+inline constexpr Duration kUnusedGrace = Duration::from_s(2);
+inline constexpr Duration kUnusedAtFirst = Duration::from_s(10);
+
+// More urgent than tenants' threads: while the daemon waits for a processor, a GPU is idle.
+inline constexpr int kNiceness = -10;
+
+}  // namespace nvs::daemon

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// nvshare-scheduler: see --help.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+#include "daemon/log.h"
+#include "daemon/options.h"
+#include "os/signals.h"
+
+namespace nvs::daemon {
+namespace {
+
+int end_early(const EarlyExit& exit) {
+  if (exit.code == 0) {
+    std::fputs(exit.text.c_str(), stdout);
+  } else {
+    std::fprintf(stderr, "nvshare-scheduler: %s (see nvshare-scheduler --help)\n",
+                 exit.text.c_str());
+  }
+  return exit.code;
+}
+
+int run(std::vector<std::string> arguments) {
+  const Environment environment{std::getenv("NVSHARE_FOLDER"), std::getenv("NVSHARE_LOG")};
+  const auto options = parse_options(std::move(arguments), environment);
+  if (!options) return end_early(options.error());
+  start_log(options->log_levels, log_style(STDERR_FILENO, std::getenv("JOURNAL_STREAM")));
+  // A log that nobody reads any more must not end the daemon, nor a terminal that is closed.
+  for (const int ignored : {SIGPIPE, SIGHUP}) {
+    const Result<void> done = os::ignore_signal(ignored);
+    if (!done) log(Level::warning, "a signal may end the daemon", {{"signal", ignored}});
+  }
+  const ServiceEnvironment service{std::getenv("NOTIFY_SOCKET"), std::getenv("WATCHDOG_USEC"),
+                                   std::getenv("WATCHDOG_PID")};
+  const auto daemon = Daemon::create(*options, service);
+  if (!daemon) {
+    log(Level::error, "cannot start", {{"error", daemon.error()}});
+    return kExitFailed;
+  }
+  const auto done = (*daemon)->run();
+  if (!done) {
+    log(Level::error, "ended", {{"error", done.error()}});
+    return kExitFailed;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace nvs::daemon
+
+int main(int argc, char** argv) {
+  return nvs::daemon::run(std::vector<std::string>(argv + 1, argv + argc));
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/messages.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "daemon/log.h"
+
+namespace nvs::daemon {
+
+struct Messages::Context {
+  Instant now;
+  const Sender& sender;
+  Effects& effects;
+};
+
+namespace {
+
+Fault garbage(const char* text) { return {wire::GoodbyeReason::garbage, text}; }
+
+constexpr const char* kUnnamedGpu = "it speaks of a GPU that it has not named";
+
+template <class Event, class Message>
+Event event_of(core::ClientId client, core::GpuId gpu, const Message& message) {
+  if constexpr (requires { message.waiting; }) {
+    return Event{client, gpu, static_cast<core::GrantId>(message.grant), message.waiting != 0};
+  } else if constexpr (requires { message.grant; }) {
+    return Event{client, gpu, static_cast<core::GrantId>(message.grant)};
+  } else {
+    return Event{client, gpu};
+  }
+}
+
+}  // namespace
+
+Verdict check_packet(const void* packet, std::size_t size, std::optional<wire::Type>& type) {
+  if (size > wire::kPacketMax) return garbage("a packet is longer than any message");
+  const wire::Arrival arrival = wire::inspect(packet, size, wire::Sender::client);
+  switch (arrival.fault) {
+    case wire::Fault::none:
+      type = arrival.type;
+      return std::nullopt;
+    case wire::Fault::version:
+      return Fault{wire::GoodbyeReason::version, wire::text_of(arrival.fault)};
+    case wire::Fault::unknown_type: {
+      wire::Header header{};
+      std::memcpy(&header, packet, sizeof header);
+      if (header.version > wire::kVersion) return std::nullopt;
+      break;
+    }
+    default:
+      break;
+  }
+  return garbage(wire::text_of(arrival.fault));
+}
+
+Verdict Messages::take(Instant now, const Sender& sender, wire::Type type, const void* packet,
+                       std::size_t size, Effects& effects) {
+  const Context context{now, sender, effects};
+  switch (type) {
+    case wire::Type::UseGpu:
+      return decode_and_take<wire::UseGpu>(context, packet, size);
+    case wire::Type::Want:
+      return decode_and_take<wire::Want>(context, packet, size);
+    case wire::Type::Idle:
+      return decode_and_take<wire::Idle>(context, packet, size);
+    case wire::Type::Busy:
+      return decode_and_take<wire::Busy>(context, packet, size);
+    case wire::Type::Drained:
+      return decode_and_take<wire::Drained>(context, packet, size);
+    case wire::Type::Draining:
+      return decode_and_take<wire::Draining>(context, packet, size);
+    case wire::Type::Stalled:
+      return decode_and_take<wire::Stalled>(context, packet, size);
+    case wire::Type::Refused:
+      return decode_and_take<wire::Refused>(context, packet, size);
+    case wire::Type::Usage:
+      return decode_and_take<wire::Usage>(context, packet, size);
+    case wire::Type::Ping:
+      return decode_and_take<wire::Ping>(context, packet, size);
+    default:
+      return garbage("a second Hello");
+  }
+}
+
+template <class Message>
+Verdict Messages::decode_and_take(const Context& context, const void* packet, std::size_t size) {
+  Message message;
+  if (!wire::decode(packet, size, message)) return garbage(wire::text_of(wire::Fault::field));
+  return take_message(context, message);
+}
+
+// A message about a GPU, as the event of that name. About GPUs that the daemon does not manage
+// there is nothing to do.
+template <class Event, class Message>
+Verdict Messages::feed(const Context& context, const Message& message) {
+  const Session& session = context.sender.session;
+  if (!session.is_declared(message.ordinal)) return garbage(kUnnamedGpu);
+  const auto gpu = session.gpu_of(message.ordinal);
+  if (gpu) {
+    node_.step(context.now, event_of<Event>(session.id(), *gpu, message), context.effects);
+  }
+  return std::nullopt;
+}
+
+std::optional<core::GpuId> Messages::gpu_for(const Context& context, const UuidBytes& uuid) {
+  const auto known = node_.gpus().find(uuid);
+  if (known) return known;
+  const bool may_teach =
+      teachers_ == Teachers::anybody || may_administer(context.sender.peer, self_);
+  if (!may_teach || node_.gpus().is_full()) return std::nullopt;
+  return node_.add_gpu(context.now, unknown_gpu(uuid), Node::Origin::learnt, context.effects);
+}
+
+Verdict Messages::take_message(const Context& context, const wire::UseGpu& use) {
+  UuidBytes uuid;
+  std::copy(std::begin(use.uuid), std::end(use.uuid), uuid.begin());
+  if (uuid == UuidBytes{}) return garbage("a GPU without a UUID");
+  Session& session = context.sender.session;
+  const auto gpu = gpu_for(context, uuid);
+  const Session::Declared declared = session.declare(use.ordinal, gpu);
+  if (declared == Session::Declared::conflict) {
+    return garbage("it gives one number to two GPUs, or two numbers to one");
+  }
+  if (declared == Session::Declared::fresh && log_enabled(Level::debug)) {
+    log(Level::debug, "client uses a GPU",
+        {{"client", static_cast<std::uint64_t>(session.id())},
+         {"pid", context.sender.peer.pid},
+         {"gpu", uuid_text("GPU", uuid)},
+         {"ordinal", use.ordinal},
+         {"managed", gpu.has_value()},
+         {"gate_open", (use.flags & wire::kGateOpen) != 0}});
+  }
+  wire::GpuKnown answer;
+  answer.ordinal = use.ordinal;
+  answer.known = gpu ? 1 : 0;
+  session.send(answer);
+  if (!gpu || declared == Session::Declared::again) return std::nullopt;
+  if (use.used_ns > 0) {
+    node_.bill_earlier(context.now, context.sender.tenant, *gpu, use.used_ns);
+  }
+  if ((use.flags & wire::kGateOpen) != 0) {
+    node_.step(context.now, core::FoundOpen{session.id(), *gpu}, context.effects);
+  }
+  return std::nullopt;
+}
+
+Verdict Messages::take_message(const Context& context, const wire::Want& want) {
+  return feed<core::Wanted>(context, want);
+}
+Verdict Messages::take_message(const Context& context, const wire::Idle& idle) {
+  return feed<core::WentIdle>(context, idle);
+}
+Verdict Messages::take_message(const Context& context, const wire::Busy& busy) {
+  return feed<core::WentBusy>(context, busy);
+}
+
+Verdict Messages::take_message(const Context& context, const wire::Drained& drained) {
+  return feed<core::Drained>(context, drained);
+}
+
+Verdict Messages::take_message(const Context& context, const wire::Draining& draining) {
+  const Session& session = context.sender.session;
+  if (!session.is_declared(draining.ordinal)) return garbage(kUnnamedGpu);
+  const auto gpu = session.gpu_of(draining.ordinal);
+  if (!gpu) return std::nullopt;
+  const auto remaining = Duration::from_ns(static_cast<std::int64_t>(draining.remaining_ns));
+  const auto grant = core::GrantId{draining.grant};
+  node_.step(context.now, core::StillDraining{session.id(), *gpu, grant, remaining},
+             context.effects);
+  return std::nullopt;
+}
+Verdict Messages::take_message(const Context& context, const wire::Stalled& stalled) {
+  return feed<core::DrainStalled>(context, stalled);
+}
+Verdict Messages::take_message(const Context& context, const wire::Refused& refused) {
+  return feed<core::DrainRefused>(context, refused);
+}
+
+Verdict Messages::take_message(const Context& context, const wire::Usage& usage) {
+  const Session& session = context.sender.session;
+  if (!session.is_declared(usage.ordinal)) return garbage(kUnnamedGpu);
+  const auto gpu = session.gpu_of(usage.ordinal);
+  if (gpu) node_.clients().client(session.id()).memory_bytes[*gpu] = usage.memory_bytes;
+  return std::nullopt;
+}
+
+Verdict Messages::take_message(const Context& context, const wire::Ping& ping) {
+  wire::Pong answer;
+  answer.number = ping.number;
+  context.sender.session.send(answer);
+  return std::nullopt;
+}
+
+}  // namespace nvs::daemon

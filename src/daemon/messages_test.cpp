@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/messages.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "daemon/test_client.h"
+
+namespace nvs::daemon {
+namespace {
+
+constexpr Instant kNow = Instant::from_ns(1'000'000'000);
+
+class MessagesTest : public ::testing::Test {
+ protected:
+  MessagesTest() {
+    peer_.uid = 1000;
+    Tenant tenant;
+    tenant.key = "t";
+    tenant_ = node_.join(kNow, session_.id(), 100, tenant, core::Priority::normal, effects_).id;
+  }
+
+  template <class Message>
+  Verdict take(const Message& message, Messages::Teachers teachers = Messages::Teachers::anybody) {
+    wire::Packet<Message> packet;
+    packet.message = message;
+    Messages messages(node_, teachers, self_);
+    std::optional<wire::Type> type;
+    const Verdict verdict = check_packet(&packet, sizeof packet, type);
+    if (verdict || !type) return verdict;
+    effects_.clear();
+    return messages.take(kNow, {session_, tenant_, peer_}, *type, &packet, sizeof packet, effects_);
+  }
+  static wire::UseGpu use(std::uint32_t ordinal, std::uint8_t uuid, std::uint32_t flags = 0) {
+    wire::UseGpu message;
+    message.ordinal = ordinal;
+    message.flags = flags;
+    message.uuid[0] = uuid;
+    return message;
+  }
+  template <class Effect>
+  const Effect* only_effect() const {
+    return effects_.size() == 1 ? std::get_if<Effect>(&effects_[0]) : nullptr;
+  }
+
+  Node node_{Options{}, {}, kNow};
+  Peer self_;
+  Peer peer_;
+  UniqueFd daemon_end_;
+  TestClient client_{daemon_end_};
+  Session session_{core::ClientId{1}, std::move(daemon_end_), kNow};
+  core::TenantId tenant_{};
+  Effects effects_;
+};
+
+TEST_F(MessagesTest, AWantOpensAndADrainThatWaitsIsAWantToo) {
+  ASSERT_FALSE(take(use(4, 1)));
+  EXPECT_EQ(client_.expect<wire::GpuKnown>().known, 1U);
+  ASSERT_FALSE(take(wire::Want{4, 0}));
+  const auto* open = only_effect<core::OpenWindow>();
+  ASSERT_NE(open, nullptr);
+  const core::GrantId grant = open->grant;
+  effects_.clear();
+  node_.step(kNow, core::TenantPaused{tenant_}, effects_);
+  ASSERT_NE(only_effect<core::CloseWindow>(), nullptr);
+  ASSERT_FALSE(take(wire::Drained{4, 1, static_cast<wire::u64>(grant)}));
+  effects_.clear();
+  node_.step(kNow, core::TenantResumed{tenant_}, effects_);
+  EXPECT_NE(only_effect<core::OpenWindow>(), nullptr) << "it still wants";
+}
+
+// The next one is then told at once that somebody waits, and not a message later.
+TEST_F(MessagesTest, ADrainThatWaitsIsAWantFirst) {
+  ASSERT_FALSE(take(use(4, 1)));
+  ASSERT_FALSE(take(wire::Want{4, 0}));
+  const core::GrantId grant = only_effect<core::OpenWindow>()->grant;
+  const core::ClientId other{2};
+  Tenant tenant;
+  tenant.key = "other";
+  node_.join(kNow, other, 101, tenant, core::Priority::normal, effects_);
+  node_.step(kNow, core::Wanted{other, core::GpuId{0}}, effects_);
+  effects_.clear();
+  node_.step(kNow + Duration::from_s(1), core::Tick{}, effects_);
+  ASSERT_NE(only_effect<core::CloseWindow>(), nullptr);
+  ASSERT_FALSE(take(wire::Drained{4, 1, static_cast<wire::u64>(grant)}));
+  const auto* open = only_effect<core::OpenWindow>();
+  ASSERT_NE(open, nullptr) << effects_.size();
+  EXPECT_EQ(open->client, other);
+  EXPECT_TRUE(open->terms.awaited);
+}
+
+TEST_F(MessagesTest, ADrainTellsHowMuchIsLeft) {
+  ASSERT_FALSE(take(use(4, 1)));
+  ASSERT_FALSE(take(wire::Want{4, 0}));
+  const auto grant = static_cast<wire::u64>(only_effect<core::OpenWindow>()->grant);
+  const core::ClientId other{2};
+  Tenant tenant;
+  tenant.key = "other";
+  node_.join(kNow, other, 101, tenant, core::Priority::normal, effects_);
+  node_.step(kNow, core::Wanted{other, core::GpuId{0}}, effects_);
+  node_.step(kNow + Duration::from_s(1), core::Tick{}, effects_);
+  ASSERT_FALSE(take(wire::Draining{4, 0, grant, 3'000'000}));
+  const auto* ready = only_effect<core::GetReady>();
+  ASSERT_NE(ready, nullptr);
+  EXPECT_EQ(ready->client, other);
+  EXPECT_EQ(ready->in, Duration::from_us(3000));
+  EXPECT_TRUE(take(wire::Draining{5, 0, grant, 0})) << "of a GPU that it has not named";
+}
+
+TEST_F(MessagesTest, AnOpenGateIsAdopted) {
+  ASSERT_FALSE(take(use(0, 1, wire::kGateOpen)));
+  EXPECT_NE(only_effect<core::OpenWindow>(), nullptr);
+  ASSERT_FALSE(take(use(0, 1, wire::kGateOpen)));
+  EXPECT_TRUE(effects_.empty()) << "said twice";
+}
+
+TEST_F(MessagesTest, GpusAreLearntFromWhoMayTeach) {
+  ASSERT_FALSE(take(use(0, 1), Messages::Teachers::administrators));
+  EXPECT_EQ(client_.expect<wire::GpuKnown>().known, 0U);
+  EXPECT_TRUE(node_.gpus().entries().empty());
+  peer_.uid = 0;
+  ASSERT_FALSE(take(use(1, 2), Messages::Teachers::administrators));
+  EXPECT_EQ(client_.expect<wire::GpuKnown>().known, 1U);
+  EXPECT_EQ(node_.gpus().entries().size(), 1U);
+}
+
+TEST_F(MessagesTest, OfGpusThatAreNotManagedNothingIsHeard) {
+  ASSERT_FALSE(take(use(0, 1), Messages::Teachers::administrators));
+  EXPECT_FALSE(take(wire::Want{0, 0}));
+  EXPECT_FALSE(take(wire::Usage{0, 0, 5}));
+  EXPECT_TRUE(effects_.empty());
+  EXPECT_TRUE(node_.clients().client(session_.id()).memory_bytes.empty());
+}
+
+TEST_F(MessagesTest, UsageIsKeptByGpu) {
+  ASSERT_FALSE(take(use(3, 1)));
+  ASSERT_FALSE(take(wire::Usage{3, 0, 500}));
+  ASSERT_FALSE(take(wire::Usage{3, 0, 700}));
+  const auto& memory = node_.clients().client(session_.id()).memory_bytes;
+  EXPECT_EQ(memory, (std::map<core::GpuId, std::uint64_t>{{core::GpuId{0}, 700}}));
+}
+
+TEST_F(MessagesTest, PingIsAnswered) {
+  ASSERT_FALSE(take(wire::Ping{42}));
+  EXPECT_EQ(client_.expect<wire::Pong>().number, 42U);
+}
+
+TEST_F(MessagesTest, FaultsAreFound) {
+  ASSERT_FALSE(take(use(0, 1)));
+  for (const Verdict& verdict :
+       {take(wire::Hello{}), take(wire::Want{1, 0}), take(wire::Idle{2, 0, 0}), take(use(1, 1)),
+        take(use(0, 2)), take(use(1, 0)), take(wire::Drained{0, 7, 0}), take(wire::Welcome{})}) {
+    ASSERT_TRUE(verdict);
+    EXPECT_EQ(verdict->reason, wire::GoodbyeReason::garbage);
+  }
+  EXPECT_TRUE(effects_.empty());
+}
+
+TEST_F(MessagesTest, AMessageOfANewerVersionIsSkipped) {
+  wire::Packet<wire::Ping> packet;
+  packet.header.type = 63;
+  std::optional<wire::Type> type;
+  EXPECT_TRUE(check_packet(&packet, sizeof packet, type)) << "of ours it is garbage";
+  packet.header.version = wire::kVersion + 1;
+  EXPECT_FALSE(check_packet(&packet, sizeof packet, type));
+  EXPECT_FALSE(type);
+  packet.header.version = wire::kVersion + 2;
+  EXPECT_EQ(check_packet(&packet, sizeof packet, type)->reason, wire::GoodbyeReason::version);
+}
+
+}  // namespace
+}  // namespace nvs::daemon

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <unistd.h>
+
+#include "daemon/limits.h"
+#include "daemon/log.h"
+#include "daemon/status_words.h"
+
+namespace nvs::daemon {
+
+Node::Node(const Options& options, SavedState saved, Instant start)
+    : options_(options), saved_(std::move(saved)), start_(start) {}
+
+void Node::step(Instant now, const core::Event& event, Effects& effects) {
+  trace_.record(now, event);
+  const std::size_t before = effects.size();
+  core_.step(now, event, effects);
+  for (std::size_t i = before; i < effects.size(); ++i) trace_.record(now, effects[i]);
+}
+
+core::GpuPolicy Node::initial_policy(const Gpu& gpu) const {
+  const auto set = saved_.gpus.find(gpu.uuid);
+  core::GpuPolicy policy = set == saved_.gpus.end() ? options_.policy : set->second;
+  if (gpu.mps_active) policy.mode = core::Mode::concurrent;
+  return policy;
+}
+
+std::optional<core::GpuId> Node::add_gpu(Instant now, Gpu gpu, Origin origin, Effects& effects) {
+  const core::GpuPolicy policy = initial_policy(gpu);
+  if (options_.memory_bytes) {
+    const bool is_less = gpu.memory_bytes == 0 || *options_.memory_bytes < gpu.memory_bytes;
+    if (is_less) gpu.memory_bytes = *options_.memory_bytes;
+  }
+  const std::string uuid = gpu.uuid;
+  const std::string name = gpu.name;
+  const std::uint64_t memory_bytes = gpu.memory_bytes;
+  const bool mps_active = gpu.mps_active;
+  const auto id = gpus_.add(std::move(gpu), policy);
+  if (!id) {
+    log(Level::warning, "a GPU is not managed: there are too many, or two with one UUID",
+        {{"gpu", uuid}, {"max", kGpusMax}});
+    return std::nullopt;
+  }
+  log(Level::info, origin == Origin::found ? "GPU found" : "GPU learnt from a client",
+      {{"gpu", uuid},
+       {"index", core::index_of(*id)},
+       {"name", name},
+       {"memory_mib", memory_bytes >> 20U},
+       {"mode", mode_word(policy.mode)}});
+  if (mps_active) {
+    log(Level::warning,
+        "MPS is active on this GPU: it merges the work of tenants, so there are no windows",
+        {{"gpu", uuid}});
+  }
+  step(now, core::GpuAdded{*id, memory_bytes, policy}, effects);
+  return id;
+}
+
+Tenant& Node::join(Instant now, core::ClientId client, pid_t pid, Tenant first, core::Priority wish,
+                   Effects& effects) {
+  Tenant* tenant = clients_.find(first.key);
+  const bool is_first = tenant == nullptr;
+  TenantSettings settings;
+  if (is_first) {
+    const auto saved = saved_.tenants.find(first.key);
+    if (saved != saved_.tenants.end()) settings = saved->second;
+    first.paused = first.paused || settings.paused;
+    tenant = &clients_.add_tenant(std::move(first));
+  }
+  clients_.add_client(client, tenant->id, pid);
+  step(now,
+       core::ClientJoined{client, tenant->id, settings.priority.value_or(wish),
+                          settings.weight.value_or(100)},
+       effects);
+  if (is_first && tenant->paused) step(now, core::TenantPaused{tenant->id}, effects);
+  return *tenant;
+}
+
+void Node::leave(Instant now, core::ClientId client, Effects& effects) {
+  step(now, core::ClientLeft{client}, effects);
+  clients_.remove_client(client);
+}
+
+void Node::set_policy(Instant now, core::GpuId gpu, core::GpuPolicy policy, Effects& effects) {
+  GpuEntry& entry = gpus_.at(gpu);
+  if (entry.gpu.mps_active && policy.mode != core::Mode::concurrent) {
+    log(Level::warning, "MPS is active on this GPU: its mode stays concurrent",
+        {{"gpu", entry.gpu.uuid}});
+    policy.mode = core::Mode::concurrent;
+  }
+  entry.policy = policy;
+  saved_.gpus[entry.gpu.uuid] = policy;
+  log(Level::info, "policy set",
+      {{"gpu", entry.gpu.uuid},
+       {"mode", mode_word(policy.mode)},
+       {"window_us", policy.window.ns() / 1000},
+       {"turn_ms", policy.turn ? std::to_string(policy.turn->ns() / 1'000'000) : "auto"}});
+  step(now, core::PolicySet{gpu, policy}, effects);
+  save();
+}
+
+void Node::set_priority(Instant now, core::TenantId tenant, core::Priority priority,
+                        Effects& effects) {
+  const Tenant& named = clients_.at(tenant);
+  saved_.tenants[named.key].priority = priority;
+  log(Level::info, "priority set", {{"tenant", named.name}, {"priority", priority_word(priority)}});
+  step(now, core::PrioritySet{tenant, priority}, effects);
+  save();
+}
+
+void Node::set_weight(Instant now, core::TenantId tenant, std::uint32_t weight, Effects& effects) {
+  const Tenant& named = clients_.at(tenant);
+  saved_.tenants[named.key].weight = weight;
+  log(Level::info, "weight set", {{"tenant", named.name}, {"weight", weight}});
+  step(now, core::WeightSet{tenant, weight}, effects);
+  save();
+}
+
+void Node::set_paused(Instant now, core::TenantId tenant, bool paused, Effects& effects) {
+  Tenant& named = clients_.at(tenant);
+  named.paused = paused;
+  saved_.tenants[named.key].paused = paused;
+  log(Level::info, paused ? "tenant paused" : "tenant resumed", {{"tenant", named.name}});
+  if (paused) {
+    step(now, core::TenantPaused{tenant}, effects);
+  } else {
+    step(now, core::TenantResumed{tenant}, effects);
+  }
+  save();
+}
+
+void Node::bill_earlier(Instant now, core::TenantId tenant, core::GpuId gpu,
+                        std::uint64_t used_ns) {
+  if (now - start_ > kReadoption) return;
+  // Nobody can have used a GPU for longer than the machine runs.
+  const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(now.ns(), 0));
+  clients_.at(tenant).billed_before[gpu] +=
+      Duration::from_ns(static_cast<std::int64_t>(std::min(used_ns, most)));
+}
+
+NodeLabels Node::labels(Instant now) const {
+  NodeLabels labels;
+  labels.version = NVS_VERSION;
+  labels.folder = options_.folder;
+  labels.pid = ::getpid();
+  labels.uptime = now - start_;
+  for (const GpuEntry& entry : gpus_.entries()) {
+    labels.gpus.push_back({entry.gpu.uuid, entry.gpu.name, entry.gpu.is_mig, entry.gpu.mps_active});
+  }
+  for (const auto& [id, name] : clients_.departed()) labels.tenants[id].name = name;
+  for (const auto& [id, tenant] : clients_.tenants()) {
+    labels.tenants[id] = {tenant.name,          tenant.program,   tenant.pod,
+                          tenant.pod_namespace, tenant.container, {}};
+  }
+  for (const auto& [id, client] : clients_.clients()) {
+    labels.clients[id] = client.pid;
+    for (const auto& [gpu, bytes] : client.memory_bytes) {
+      labels.tenants[client.tenant].memory_bytes[gpu] += bytes;
+    }
+  }
+  return labels;
+}
+
+std::string Node::status(Instant now) const {
+  core::NodeView view = core_.view(now);
+  for (core::TenantView& tenant : view.tenants) {
+    const auto found = clients_.tenants().find(tenant.tenant);
+    if (found == clients_.tenants().end()) continue;
+    const auto& before = found->second.billed_before;
+    for (core::TenantOnGpu& on_gpu : tenant.gpus) {
+      const auto billed = before.find(on_gpu.gpu);
+      if (billed != before.end()) on_gpu.used += billed->second;
+    }
+  }
+  return status_text(view, labels(now));
+}
+
+std::string Node::trace(Instant now, Duration last) const {
+  return trace_text(trace_.last(now, last, kTraceAnswerMax), labels(now));
+}
+
+void Node::save() {
+  std::erase_if(saved_.tenants, [](const auto& entry) { return entry.second.is_default(); });
+  const Result<void> saved = save_state(options_.folder, saved_);
+  if (saved) return;
+  log(Level::error, "settings are in force but could not be saved: a restart would lose them",
+      {{"folder", options_.folder}, {"error", saved.error().message()}});
+}
+
+}  // namespace nvs::daemon

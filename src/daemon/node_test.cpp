@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/node.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "daemon/limits.h"
+
+namespace nvs::daemon {
+namespace {
+
+constexpr Instant kStart = Instant::from_ns(1'000'000'000'000);
+constexpr core::ClientId kClient{1};
+const UuidBytes kUuid{1, 2, 3};
+
+class NodeTest : public ::testing::Test {
+ protected:
+  NodeTest() {
+    options_.folder = ::testing::TempDir() + "nvshare_node_test_" + std::to_string(::getpid());
+    std::filesystem::create_directories(options_.folder);
+  }
+  ~NodeTest() override { std::filesystem::remove_all(options_.folder); }
+
+  static Gpu gpu_with(const UuidBytes& uuid, std::uint64_t memory_bytes = 0) {
+    Gpu gpu = unknown_gpu(uuid);
+    gpu.memory_bytes = memory_bytes;
+    return gpu;
+  }
+  static Tenant tenant_with(const std::string& key) {
+    Tenant tenant;
+    tenant.key = key;
+    tenant.name = key;
+    return tenant;
+  }
+  // The core's answer to a client that wants the GPU.
+  bool opens(Node& node, core::ClientId client, core::GpuId gpu) {
+    effects_.clear();
+    node.step(kStart, core::Wanted{client, gpu}, effects_);
+    return !effects_.empty() && std::holds_alternative<core::OpenWindow>(effects_.back());
+  }
+
+  Options options_;
+  Effects effects_;
+};
+
+TEST_F(NodeTest, AGpuCanBeTreatedAsSmallerThanItIs) {
+  options_.memory_bytes = 1000;
+  Node node(options_, {}, kStart);
+  const auto large = node.add_gpu(kStart, gpu_with({1}, 5000), Node::Origin::found, effects_);
+  const auto small = node.add_gpu(kStart, gpu_with({2}, 500), Node::Origin::found, effects_);
+  const auto unknown = node.add_gpu(kStart, gpu_with({3}, 0), Node::Origin::learnt, effects_);
+  EXPECT_EQ(node.gpus().at(*large).gpu.memory_bytes, 1000U);
+  EXPECT_EQ(node.gpus().at(*small).gpu.memory_bytes, 500U);
+  EXPECT_EQ(node.gpus().at(*unknown).gpu.memory_bytes, 1000U);
+}
+
+TEST_F(NodeTest, GpusAreKnownByTheirUuidAndBounded) {
+  Node node(options_, {}, kStart);
+  for (std::uint8_t i = 1; i <= kGpusMax; ++i) {
+    ASSERT_TRUE(node.add_gpu(kStart, gpu_with({i}), Node::Origin::learnt, effects_));
+  }
+  EXPECT_EQ(node.gpus().find({2}), core::GpuId{1});
+  EXPECT_FALSE(node.add_gpu(kStart, gpu_with({2}), Node::Origin::found, effects_)) << "twice";
+  EXPECT_FALSE(node.add_gpu(kStart, gpu_with({200}), Node::Origin::learnt, effects_)) << "full";
+}
+
+TEST_F(NodeTest, ThereAreNoWindowsUnderMps) {
+  options_.policy.mode = core::Mode::serial;
+  Node node(options_, {}, kStart);
+  Gpu gpu = gpu_with(kUuid);
+  gpu.mps_active = true;
+  const auto id = node.add_gpu(kStart, gpu, Node::Origin::found, effects_);
+  EXPECT_EQ(node.gpus().at(*id).policy.mode, core::Mode::concurrent);
+  node.set_policy(kStart, *id, {.mode = core::Mode::automatic, .turn = {}}, effects_);
+  EXPECT_EQ(node.gpus().at(*id).policy.mode, core::Mode::concurrent);
+}
+
+TEST_F(NodeTest, WhatAnAdministratorSetIsThereAfterARestart) {
+  {
+    Node node(options_, {}, kStart);
+    const auto gpu = node.add_gpu(kStart, gpu_with(kUuid), Node::Origin::found, effects_);
+    const Tenant& tenant =
+        node.join(kStart, kClient, 100, tenant_with("t"), core::Priority::normal, effects_);
+    node.set_policy(kStart, *gpu, {.mode = core::Mode::serial, .turn = {}}, effects_);
+    node.set_paused(kStart, tenant.id, true, effects_);
+  }
+  std::string remark;
+  Node node(options_, *load_state(options_.folder, remark), kStart);
+  EXPECT_EQ(remark, "");
+  const auto gpu = node.add_gpu(kStart, gpu_with(kUuid), Node::Origin::found, effects_);
+  EXPECT_EQ(node.gpus().at(*gpu).policy.mode, core::Mode::serial);
+  const Tenant& tenant =
+      node.join(kStart, kClient, 100, tenant_with("t"), core::Priority::normal, effects_);
+  EXPECT_TRUE(tenant.paused);
+  EXPECT_FALSE(opens(node, kClient, *gpu));
+  effects_.clear();
+  node.set_paused(kStart, tenant.id, false, effects_);
+  ASSERT_EQ(effects_.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<core::OpenWindow>(effects_[0]));
+}
+
+TEST_F(NodeTest, TheFirstClientDescribesItsTenant) {
+  Node node(options_, {}, kStart);
+  const auto gpu = node.add_gpu(kStart, gpu_with(kUuid), Node::Origin::found, effects_);
+  node.join(kStart, kClient, 100, tenant_with("t"), core::Priority::normal, effects_);
+  Tenant second = tenant_with("t");
+  second.name = "another name";
+  second.paused = true;
+  const Tenant& tenant =
+      node.join(kStart, core::ClientId{2}, 101, second, core::Priority::high, effects_);
+  EXPECT_EQ(tenant.name, "t");
+  EXPECT_FALSE(tenant.paused);
+  EXPECT_TRUE(opens(node, kClient, *gpu));
+}
+
+TEST_F(NodeTest, StatusAddsWhatEarlierDaemonsBilled) {
+  Node node(options_, {}, kStart);
+  const auto gpu = node.add_gpu(kStart, gpu_with(kUuid), Node::Origin::found, effects_);
+  const Tenant& tenant =
+      node.join(kStart, kClient, 100, tenant_with("t"), core::Priority::normal, effects_);
+  ASSERT_TRUE(opens(node, kClient, *gpu));
+  node.bill_earlier(kStart, tenant.id, *gpu, 7'000'000'000);
+  EXPECT_NE(node.status(kStart).find("\"used_s\":7"), std::string::npos) << node.status(kStart);
+  node.bill_earlier(kStart, tenant.id, *gpu, UINT64_MAX);  // no more than the machine's age
+  EXPECT_NE(node.status(kStart).find("\"used_s\":1007"), std::string::npos) << node.status(kStart);
+  node.bill_earlier(kStart + kReadoption + Duration::from_ns(1), tenant.id, *gpu, 1'000'000'000);
+  EXPECT_NE(node.status(kStart).find("\"used_s\":1007"), std::string::npos) << node.status(kStart);
+}
+
+}  // namespace
+}  // namespace nvs::daemon

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/nvml.h"
+
+#include <algorithm>
+#include <array>
+
+#include <dlfcn.h>
+
+#include "cuda_api/nvml.h"
+
+namespace nvs::daemon {
+namespace {
+
+// A library that counts more is not to be believed.
+constexpr unsigned kGpusMax = 1024;
+constexpr unsigned kInstancesMax = 64;
+constexpr unsigned kProcessesMax = 65'536;
+
+template <class Function>
+Function* symbol_of(void* library, const char* symbol) {
+  return reinterpret_cast<Function*>(::dlsym(library, symbol));
+}
+
+// The result of the first of `symbols` that the library has and that this driver supports.
+template <class Function, class... Arguments>
+nvmlReturn_t first_of(void* library, std::initializer_list<const char*> symbols,
+                      Arguments... arguments) {
+  nvmlReturn_t result = NVML_ERROR_FUNCTION_NOT_FOUND;
+  for (const char* symbol : symbols) {
+    auto* function = symbol_of<Function>(library, symbol);
+    if (function == nullptr) continue;
+    result = function(arguments...);
+    if (result != NVML_ERROR_NOT_SUPPORTED && result != NVML_ERROR_FUNCTION_NOT_FOUND) break;
+  }
+  return result;
+}
+
+// What NVML wrote into a buffer, whether or not it ended it.
+template <std::size_t kSize>
+std::string text_of(const std::array<char, kSize>& buffer) {
+  return {buffer.begin(), std::find(buffer.begin(), buffer.end(), '\0')};
+}
+
+}  // namespace
+
+void Nvml::Close::operator()(void* library) const {
+  if (auto* shutdown = symbol_of<decltype(nvmlShutdown)>(library, "nvmlShutdown")) shutdown();
+  ::dlclose(library);
+}
+
+template <class Function>
+Function* Nvml::find(const char* symbol) const {
+  return symbol_of<Function>(library_.get(), symbol);
+}
+
+std::string Nvml::words(nvmlReturn_t result) const {
+  if (auto* error_string = find<decltype(nvmlErrorString)>("nvmlErrorString")) {
+    if (const char* text = error_string(result)) return text;
+  }
+  return "error " + std::to_string(static_cast<int>(result));
+}
+
+NvmlResult<Nvml> Nvml::open(const char* path) {
+  void* opened = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (opened == nullptr) {
+    const char* why = ::dlerror();
+    return tl::unexpected(std::string(why != nullptr ? why : "it cannot be opened"));
+  }
+  Nvml nvml{Library(opened)};
+  const nvmlReturn_t result =
+      first_of<decltype(nvmlInit)>(nvml.library_.get(), {"nvmlInit_v2", "nvmlInit"});
+  if (result != NVML_SUCCESS) {
+    // What was not initialised must not be shut down.
+    std::string why = nvml.words(result);
+    ::dlclose(nvml.library_.release());
+    return tl::unexpected("it cannot be initialised: " + why);
+  }
+  return nvml;
+}
+
+NvmlResult<unsigned> Nvml::count() const {
+  unsigned count = 0;
+  const nvmlReturn_t result = first_of<decltype(nvmlDeviceGetCount)>(
+      library_.get(), {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"}, &count);
+  if (result != NVML_SUCCESS) return tl::unexpected(words(result));
+  return std::min(count, kGpusMax);
+}
+
+NvmlResult<nvmlDevice_t> Nvml::gpu(unsigned index) const {
+  nvmlDevice_t device = nullptr;
+  const nvmlReturn_t result = first_of<decltype(nvmlDeviceGetHandleByIndex)>(
+      library_.get(), {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"}, index,
+      &device);
+  if (result != NVML_SUCCESS) return tl::unexpected(words(result));
+  return device;
+}
+
+NvmlResult<std::string> Nvml::uuid(nvmlDevice_t device) const {
+  std::array<char, NVML_DEVICE_UUID_V2_BUFFER_SIZE> buffer{};
+  const nvmlReturn_t result =
+      first_of<decltype(nvmlDeviceGetUUID)>(library_.get(), {"nvmlDeviceGetUUID"}, device,
+                                            buffer.data(), static_cast<unsigned>(buffer.size()));
+  if (result != NVML_SUCCESS) return tl::unexpected(words(result));
+  return text_of(buffer);
+}
+
+NvmlResult<std::string> Nvml::name(nvmlDevice_t device) const {
+  std::array<char, NVML_DEVICE_NAME_V2_BUFFER_SIZE> buffer{};
+  const nvmlReturn_t result =
+      first_of<decltype(nvmlDeviceGetName)>(library_.get(), {"nvmlDeviceGetName"}, device,
+                                            buffer.data(), static_cast<unsigned>(buffer.size()));
+  if (result != NVML_SUCCESS) return tl::unexpected(words(result));
+  return text_of(buffer);
+}
+
+NvmlResult<PciAddress> Nvml::pci(nvmlDevice_t device) const {
+  // The versions of the struct grew at their end: what is read here is at the same place in all.
+  nvmlPciInfo_t info{};
+  const nvmlReturn_t result = first_of<decltype(nvmlDeviceGetPciInfo)>(
+      library_.get(),
+      {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo"}, device,
+      &info);
+  if (result != NVML_SUCCESS) return tl::unexpected(words(result));
+  return PciAddress{info.domain, info.bus, info.device};
+}
+
+NvmlResult<std::uint64_t> Nvml::memory_bytes(nvmlDevice_t device) const {
+  nvmlMemory_v2_t memory{};
+  memory.version = nvmlMemory_v2;
+  nvmlReturn_t result = first_of<decltype(nvmlDeviceGetMemoryInfo_v2)>(
+      library_.get(), {"nvmlDeviceGetMemoryInfo_v2"}, device, &memory);
+  if (result == NVML_SUCCESS) return memory.total - std::min(memory.reserved, memory.total);
+
+  nvmlMemory_t old_memory{};
+  result = first_of<decltype(nvmlDeviceGetMemoryInfo)>(library_.get(), {"nvmlDeviceGetMemoryInfo"},
+                                                       device, &old_memory);
+  if (result != NVML_SUCCESS) return tl::unexpected(words(result));
+  return old_memory.total;
+}
+
+bool Nvml::in_mig_mode(nvmlDevice_t device) const {
+  unsigned now = NVML_DEVICE_MIG_DISABLE;
+  unsigned after_reset = NVML_DEVICE_MIG_DISABLE;
+  const nvmlReturn_t result = first_of<decltype(nvmlDeviceGetMigMode)>(
+      library_.get(), {"nvmlDeviceGetMigMode"}, device, &now, &after_reset);
+  return result == NVML_SUCCESS && now == NVML_DEVICE_MIG_ENABLE;
+}
+
+std::vector<nvmlDevice_t> Nvml::mig_instances(nvmlDevice_t device) const {
+  unsigned count = 0;
+  if (first_of<decltype(nvmlDeviceGetMaxMigDeviceCount)>(
+          library_.get(), {"nvmlDeviceGetMaxMigDeviceCount"}, device, &count) != NVML_SUCCESS)
+    return {};
+  std::vector<nvmlDevice_t> instances;
+  // The numbers have gaps where no instance was made.
+  for (unsigned index = 0; index < std::min(count, kInstancesMax); ++index) {
+    nvmlDevice_t instance = nullptr;
+    if (first_of<decltype(nvmlDeviceGetMigDeviceHandleByIndex)>(
+            library_.get(), {"nvmlDeviceGetMigDeviceHandleByIndex"}, device, index, &instance) ==
+        NVML_SUCCESS)
+      instances.push_back(instance);
+  }
+  return instances;
+}
+
+template <class Info>
+std::optional<std::vector<unsigned>> Nvml::pids_by(const char* symbol, nvmlDevice_t device) const {
+  auto* function = find<nvmlReturn_t(nvmlDevice_t, unsigned*, Info*)>(symbol);
+  if (function == nullptr) return std::nullopt;
+  std::vector<Info> infos(64);
+  while (infos.size() <= kProcessesMax) {
+    auto count = static_cast<unsigned>(infos.size());
+    const nvmlReturn_t result = function(device, &count, infos.data());
+    if (result == NVML_ERROR_INSUFFICIENT_SIZE) {
+      // Processes may start until it is asked again.
+      infos.resize(std::max<std::size_t>(count, infos.size()) * 2);
+      continue;
+    }
+    if (result != NVML_SUCCESS) return std::nullopt;
+    std::vector<unsigned> pids;
+    for (unsigned index = 0; index < count && index < infos.size(); ++index)
+      pids.push_back(infos[index].pid);
+    return pids;
+  }
+  return std::nullopt;
+}
+
+std::vector<unsigned> Nvml::pids(std::string_view function, nvmlDevice_t device) const {
+  const std::string name(function);
+  // Each version fills a struct of another size.
+  if (auto pids = pids_by<nvmlProcessInfo_t>((name + "_v3").c_str(), device)) return *pids;
+  if (auto pids = pids_by<nvmlProcessInfo_v2_t>((name + "_v2").c_str(), device)) return *pids;
+  return pids_by<nvmlProcessInfo_v1_t>(name.c_str(), device).value_or(std::vector<unsigned>{});
+}
+
+bool Nvml::has_mps_clients(nvmlDevice_t device) const {
+  return !pids("nvmlDeviceGetMPSComputeRunningProcesses", device).empty();
+}
+
+std::vector<unsigned> Nvml::compute_pids(nvmlDevice_t device) const {
+  return pids("nvmlDeviceGetComputeRunningProcesses", device);
+}
+
+}  // namespace nvs::daemon

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVML of whatever driver the node has: each question is put to the newest function that the
+// library exports and, where that is missing or not supported, to the ones before it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "cuda_api/nvml_types.h"
+
+namespace nvs::daemon {
+
+struct PciAddress {
+  unsigned domain = 0;
+  unsigned bus = 0;
+  unsigned device = 0;
+  auto operator<=>(const PciAddress&) const = default;
+};
+
+// An answer, or NVML's own words for why there is none.
+template <class T>
+using NvmlResult = tl::expected<T, std::string>;
+
+class Nvml {
+ public:
+  // Opens and initialises the library; both are undone when the object goes.
+  static NvmlResult<Nvml> open(const char* path);
+
+  // How many GPUs there are; some may be out of reach.
+  NvmlResult<unsigned> count() const;
+  NvmlResult<nvmlDevice_t> gpu(unsigned index) const;
+
+  NvmlResult<std::string> uuid(nvmlDevice_t device) const;
+  NvmlResult<std::string> name(nvmlDevice_t device) const;
+  NvmlResult<PciAddress> pci(nvmlDevice_t device) const;
+  // What programs can have: the total, less what the driver keeps for itself where NVML says how
+  // much that is.
+  NvmlResult<std::uint64_t> memory_bytes(nvmlDevice_t device) const;
+
+  bool in_mig_mode(nvmlDevice_t device) const;
+  std::vector<nvmlDevice_t> mig_instances(nvmlDevice_t device) const;
+
+  bool has_mps_clients(nvmlDevice_t device) const;
+  std::vector<unsigned> compute_pids(nvmlDevice_t device) const;
+
+ private:
+  struct Close {
+    void operator()(void* library) const;
+  };
+  using Library = std::unique_ptr<void, Close>;
+
+  explicit Nvml(Library library) : library_(std::move(library)) {}
+
+  // The library's function of that name and type, or null.
+  template <class Function>
+  Function* find(const char* symbol) const;
+  std::string words(nvmlReturn_t result) const;
+  template <class Info>
+  std::optional<std::vector<unsigned>> pids_by(const char* symbol, nvmlDevice_t device) const;
+  std::vector<unsigned> pids(std::string_view function, nvmlDevice_t device) const;
+
+  Library library_;
+};
+
+}  // namespace nvs::daemon

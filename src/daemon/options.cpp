@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "daemon/status_words.h"
+#include "os/unix_socket.h"
+#include "wire/messages.h"
+
+namespace nvs::daemon {
+namespace {
+
+constexpr const char* kDescription =
+    "Shares the GPUs of this machine between the programs that were started under nvshare: it says "
+    "whose turn it is.\nOne runs on a machine, as a service; `nvshare run` starts one for a user "
+    "where there is none. Programs go on running when it stops, and come back to the next one.";
+
+constexpr const char* kFooter =
+    "Files in the folder:\n"
+    "  tenant/scheduler.sock   programs connect here; containers need nothing but tenant/\n"
+    "  admin.sock              nvsharectl connects here: root, and the user who runs this\n"
+    "  state.json              what nvsharectl has set; it counts more than the flags\n"
+    "  lock                    held while one runs\n\n"
+    "Signals: TERM and INT stop it. Exit codes: 0 stopped, 1 failed, 2 wrong usage.\n\n"
+    "Examples:\n"
+    "  nvshare-scheduler                                    the service, as root\n"
+    "  nvshare-scheduler --folder $XDG_RUNTIME_DIR/nvshare  for one user; programs need\n"
+    "                                                       NVSHARE_FOLDER set to the same\n"
+    "  nvshare-scheduler --mode serial --turn 1m            whole minutes for each, one at a time\n"
+    "  nvshare-scheduler --log-level info,sessions:debug    who connects, in detail\n";
+
+class Help : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: nvshare-scheduler [OPTION...]\n";
+  }
+};
+
+struct Words {
+  std::string folder, window, turn, mode, gpu_memory, log_level;
+};
+
+void declare(CLI::App& app, Words& words, Options& options) {
+  const auto add = [&app](const char* name, std::string& to, const char* type, const char* help) {
+    app.add_option(name, to, help)->type_name(type)->take_last();
+  };
+  add("--folder", words.folder, "DIR",
+      "where the sockets are; it is made if need be (default: $NVSHARE_FOLDER, else "
+      "/var/run/nvshare)");
+  add("--window", words.window, "TIME",
+      "how long a program has a GPU to itself before the next one that waits, 1ms to 1s "
+      "(default: 20ms)");
+  add("--turn", words.turn, "TIME",
+      "how long programs that do not fit into memory together stay in it, 100ms to 1h, or auto "
+      "(default: auto)");
+  add("--mode", words.mode, "MODE",
+      "auto: windows; serial: one program at a time, for whole turns; concurrent: the driver "
+      "slices, as without nvshare (default: auto)");
+  add("--gpu-memory", words.gpu_memory, "SIZE",
+      "treat each GPU as having no more memory than this, such as 16GiB");
+  app.add_flag("--exit-when-unused", options.exit_when_unused,
+               "end when every program that came has ended");
+  add("--log-level", words.log_level, "LEVEL",
+      "error, warning, info or debug; MODULE:LEVEL for single ones, separated by commas "
+      "(default: $NVSHARE_LOG, else info)");
+  app.set_help_flag("-h,--help", "print this and end");
+  app.set_version_flag("--version", "nvshare-scheduler " NVS_VERSION, "print the version and end");
+}
+
+// Each returns what is wrong, or nothing.
+std::string read_folder(const Words& words, const Environment& environment, Options& options) {
+  options.folder = words.folder;
+  if (options.folder.empty() && environment.folder != nullptr) options.folder = environment.folder;
+  if (options.folder.empty()) options.folder = wire::kDefaultFolder;
+  while (options.folder.size() > 1 && options.folder.back() == '/') options.folder.pop_back();
+  if (options.folder[0] != '/') {
+    return "the folder " + options.folder + " must be a path that begins with /";
+  }
+  const std::size_t longest = std::max(std::char_traits<char>::length(wire::kTenantSocket),
+                                       std::char_traits<char>::length(wire::kAdminSocket));
+  const std::size_t most = os::kSocketPathMax - longest - 1;
+  if (options.folder.size() > most) {
+    return "the folder " + options.folder + " is too long a name: with the sockets in it, the " +
+           "system allows " + std::to_string(most) + " characters, and it has " +
+           std::to_string(options.folder.size());
+  }
+  return "";
+}
+
+std::string read_policy(const Words& words, Options& options) {
+  if (!words.mode.empty()) {
+    const auto mode = parse_mode(words.mode);
+    if (!mode) return "--mode is auto, serial or concurrent, not '" + words.mode + "'";
+    options.policy.mode = *mode;
+  }
+  if (!words.window.empty()) {
+    const auto seconds = parse_seconds(words.window);
+    const auto window = seconds ? window_of_ms(*seconds * 1000) : std::nullopt;
+    if (!window) return "--window is a time from 1ms to 1s, not '" + words.window + "'";
+    options.policy.window = *window;
+  }
+  if (!words.turn.empty() && words.turn != "auto") {
+    const auto seconds = parse_seconds(words.turn);
+    options.policy.turn = seconds ? turn_of_s(*seconds) : std::nullopt;
+    if (!options.policy.turn) {
+      return "--turn is auto or a time from 100ms to 1h, not '" + words.turn + "'";
+    }
+  }
+  if (!words.gpu_memory.empty()) {
+    options.memory_bytes = parse_size(words.gpu_memory);
+    if (!options.memory_bytes) {
+      return "--gpu-memory is a size such as 16GiB or 512MiB, not '" + words.gpu_memory + "'";
+    }
+  }
+  return "";
+}
+
+std::string read_log(const Words& words, const Environment& environment, Options& options) {
+  if (environment.log != nullptr && *environment.log != '\0') {
+    auto levels = parse_log_levels(environment.log);
+    if (!levels) return "NVSHARE_LOG: " + levels.error();
+    options.log_levels = *std::move(levels);
+  }
+  if (!words.log_level.empty()) {
+    auto levels = parse_log_levels(words.log_level, options.log_levels);
+    if (!levels) return "--log-level: " + levels.error();
+    options.log_levels = *std::move(levels);
+  }
+  return "";
+}
+
+std::string complaint(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() > 0 && option->count() > 0 &&
+        option->as<std::string>().empty()) {
+      return option->get_name() + " needs a value";
+    }
+  }
+  return "";
+}
+
+// A number and the word after it; nothing if there is no number.
+std::optional<double> split(const std::string& text, std::string& word) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  if (error != std::errc{} || !std::isfinite(number) || number < 0) return std::nullopt;
+  word.assign(rest, end);
+  return number;
+}
+
+}  // namespace
+
+std::optional<double> parse_seconds(const std::string& text) {
+  struct Unit {
+    const char* word;
+    double seconds;
+  };
+  constexpr Unit kUnits[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+  std::string word;
+  const auto number = split(text, word);
+  if (!number) return std::nullopt;
+  for (const Unit& unit : kUnits) {
+    if (word == unit.word) return *number * unit.seconds;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> parse_size(const std::string& text) {
+  constexpr std::string_view kLetters = "KMGT";
+  std::string word;
+  const auto number = split(text, word);
+  if (!number) return std::nullopt;
+  double bytes = *number;
+  if (!word.empty() && word != "B") {
+    const std::size_t power = kLetters.find(word[0]);
+    const std::string tail = word.substr(1);
+    if (power == std::string_view::npos || (!tail.empty() && tail != "iB" && tail != "B")) {
+      return std::nullopt;
+    }
+    bytes *= std::pow(1024.0, static_cast<double>(power + 1));
+  }
+  constexpr double kMost = 1e15;  // far above any GPU, far below what a double counts exactly
+  if (bytes < 1 || bytes > kMost) return std::nullopt;
+  return static_cast<std::uint64_t>(bytes);
+}
+
+tl::expected<Options, EarlyExit> parse_options(std::vector<std::string> arguments,
+                                               const Environment& environment) {
+  CLI::App app{kDescription};
+  app.formatter(std::make_shared<Help>());
+  app.footer(kFooter);
+  Options options;
+  Words words;
+  declare(app, words, options);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes a vector from its end
+    app.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    return tl::unexpected(EarlyExit{0, app.help()});
+  } catch (const CLI::CallForVersion& version) {
+    return tl::unexpected(EarlyExit{0, std::string(version.what()) + "\n"});
+  } catch (const CLI::ParseError& error) {
+    return tl::unexpected(EarlyExit{kExitUsage, error.what()});
+  }
+  std::string wrong = complaint(app);
+  if (wrong.empty()) wrong = read_folder(words, environment, options);
+  if (wrong.empty()) wrong = read_policy(words, options);
+  if (wrong.empty()) wrong = read_log(words, environment, options);
+  if (!wrong.empty()) return tl::unexpected(EarlyExit{kExitUsage, wrong});
+  return options;
+}
+
+}  // namespace nvs::daemon

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of nvshare-scheduler, and the messages for those who get it wrong.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "core/policy.h"
+#include "daemon/log.h"
+
+namespace nvs::daemon {
+
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+
+struct Options {
+  std::string folder;
+  core::GpuPolicy policy;                     // of GPUs for which an administrator set none
+  std::optional<std::uint64_t> memory_bytes;  // what a GPU is treated to have, at most
+  bool exit_when_unused = false;
+  LogLevels log_levels;
+};
+
+// Why the program ends before it has begun: help that was asked for, or what is wrong.
+struct EarlyExit {
+  int code = kExitUsage;
+  std::string text;
+};
+
+// What the environment says where no flag does; null where it is not set.
+struct Environment {
+  const char* folder = nullptr;  // NVSHARE_FOLDER
+  const char* log = nullptr;     // NVSHARE_LOG
+};
+
+tl::expected<Options, EarlyExit> parse_options(std::vector<std::string> arguments,
+                                               const Environment& environment);
+
+// "20ms", "1.5s", "2m", "1h"; nothing if it is not of that form. In seconds.
+std::optional<double> parse_seconds(const std::string& text);
+// "16GiB", "16G", "512M", "1000000000"; in powers of 1024. Nothing if it is not of that form, or 0.
+std::optional<std::uint64_t> parse_size(const std::string& text);
+
+}  // namespace nvs::daemon

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/options.h"
+
+#include <gtest/gtest.h>
+
+#include "wire/messages.h"
+
+namespace nvs::daemon {
+namespace {
+
+Options parsed(std::vector<std::string> arguments, const Environment& environment = {}) {
+  auto options = parse_options(std::move(arguments), environment);
+  EXPECT_TRUE(options) << options.error().text;
+  return options ? *options : Options{};
+}
+
+std::string complaint(std::vector<std::string> arguments, const Environment& environment = {}) {
+  const auto options = parse_options(std::move(arguments), environment);
+  if (options) return "";
+  EXPECT_EQ(options.error().code, kExitUsage);
+  return options.error().text;
+}
+
+TEST(Options, HaveDefaults) {
+  const Options options = parsed({});
+  EXPECT_EQ(options.folder, wire::kDefaultFolder);
+  EXPECT_EQ(options.policy.mode, core::Mode::automatic);
+  EXPECT_EQ(options.policy.window, Duration::from_ms(20));
+  EXPECT_FALSE(options.policy.turn);
+  EXPECT_FALSE(options.memory_bytes);
+  EXPECT_FALSE(options.exit_when_unused);
+  EXPECT_EQ(options.log_levels.general, Level::info);
+}
+
+TEST(Options, AreRead) {
+  const Options options =
+      parsed({"--folder", "/run/x/", "--window=5ms", "--turn", "1.5s", "--mode", "serial",
+              "--gpu-memory", "16GiB", "--exit-when-unused", "--log-level", "debug"});
+  EXPECT_EQ(options.folder, "/run/x");
+  EXPECT_EQ(options.policy.mode, core::Mode::serial);
+  EXPECT_EQ(options.policy.window, Duration::from_ms(5));
+  EXPECT_EQ(options.policy.turn, Duration::from_ms(1500));
+  EXPECT_EQ(options.memory_bytes, std::uint64_t{16} << 30U);
+  EXPECT_TRUE(options.exit_when_unused);
+  EXPECT_EQ(options.log_levels.general, Level::debug);
+}
+
+TEST(Options, TheLastOneCounts) {
+  EXPECT_EQ(parsed({"--window", "5ms", "--window", "7ms"}).policy.window, Duration::from_ms(7));
+  EXPECT_FALSE(parsed({"--turn", "5s", "--turn", "auto"}).policy.turn);
+}
+
+TEST(Options, FlagsCountMoreThanTheEnvironment) {
+  const Environment environment{"/from/environment", "warning,sessions:debug"};
+  EXPECT_EQ(parsed({}, environment).folder, "/from/environment");
+  EXPECT_EQ(parsed({"--folder", "/flag"}, environment).folder, "/flag");
+  const Options options = parsed({"--log-level", "error"}, environment);
+  EXPECT_EQ(options.log_levels.general, Level::error);
+  EXPECT_EQ(options.log_levels.of("sessions"), Level::debug);
+  const Environment empty{"", ""};
+  EXPECT_EQ(parsed({}, empty).folder, wire::kDefaultFolder);
+}
+
+TEST(Options, MistakesAreNamed) {
+  using Words = std::vector<std::string>;
+  struct Case {
+    Words arguments;
+    const char* says;
+  };
+  const Case cases[] = {
+      {{"--window", "0ms"}, "--window is a time from 1ms to 1s, not '0ms'"},
+      {{"--window", "20"}, "--window"},
+      {{"--window", "1e3ms"}, "--window"},
+      {{"--turn", "2h"}, "--turn is auto or a time from 100ms to 1h, not '2h'"},
+      {{"--mode", "Auto"}, "--mode is auto, serial or concurrent, not 'Auto'"},
+      {{"--gpu-memory", "0"}, "--gpu-memory is a size such as 16GiB"},
+      {{"--gpu-memory", ""}, "--gpu-memory needs a value"},
+      {{"--folder", ""}, "--folder needs a value"},
+      {{"--folder", "x"}, "must be a path that begins with /"},
+      {{"--log-level", "loud"}, "--log-level: "},
+      {{"--nonsense"}, "--nonsense"},
+  };
+  for (const Case& each : cases) {
+    EXPECT_NE(complaint(each.arguments).find(each.says), std::string::npos)
+        << complaint(each.arguments);
+  }
+  EXPECT_NE(complaint({}, {nullptr, "loud"}).find("NVSHARE_LOG: "), std::string::npos);
+}
+
+TEST(Options, AFolderMustLeaveRoomForItsSockets) {
+  const std::string longest = "/" + std::string(84, 'x');
+  EXPECT_EQ(parsed({"--folder", longest}).folder, longest);
+  const std::string text = complaint({"--folder", longest + "x"});
+  EXPECT_NE(text.find("allows 85 characters, and it has 86"), std::string::npos) << text;
+}
+
+TEST(Options, HelpIsNoMistake) {
+  const auto help = parse_options({"--help"}, {});
+  ASSERT_FALSE(help);
+  EXPECT_EQ(help.error().code, 0);
+  EXPECT_NE(help.error().text.find("--exit-when-unused"), std::string::npos);
+}
+
+TEST(ParseSeconds, NeedsANumberAndAUnit) {
+  EXPECT_EQ(parse_seconds("250us"), 250 * 1e-6);
+  EXPECT_EQ(parse_seconds("20ms"), 20 * 1e-3);
+  EXPECT_EQ(parse_seconds("1.5s"), 1.5);
+  EXPECT_EQ(parse_seconds("2m"), 120.0);
+  EXPECT_EQ(parse_seconds("1h"), 3600.0);
+  for (const char* wrong : {"", "s", "5", "-5s", "5 s", "5S", "nans", "infs", "0x5s", "5s5"}) {
+    EXPECT_EQ(parse_seconds(wrong), std::nullopt) << wrong;
+  }
+}
+
+TEST(ParseSize, CountsInPowersOf1024) {
+  EXPECT_EQ(parse_size("1000"), 1000U);
+  EXPECT_EQ(parse_size("1000B"), 1000U);
+  EXPECT_EQ(parse_size("2K"), 2048U);
+  EXPECT_EQ(parse_size("1.5MiB"), 1'572'864U);
+  EXPECT_EQ(parse_size("16GB"), std::uint64_t{16} << 30U);
+  for (const char* wrong : {"", "G", "0", "0.1", "-1G", "1X", "1Gi", "1GiBx", "1e30", "9999999T"}) {
+    EXPECT_EQ(parse_size(wrong), std::nullopt) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace nvs::daemon

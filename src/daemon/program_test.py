@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""nvshare-scheduler as those who start it meet it: flags, folders, signals, the service manager.
+
+usage: program_test.py SCHEDULER [UNITTEST_ARGUMENT...]
+"""
+
+import os
+import pathlib
+import resource
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import unittest
+
+from daemon_case import GPU, SCHEDULER, Daemon, DaemonCase, environment
+from wire_client import GOODBYE_STOPPING, GOODBYE_TOO_MANY, PATIENCE_S
+
+NOBODY = 65534
+UNUSED_GRACE_S = 2  # kUnusedGrace
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+class CommandLine(unittest.TestCase):
+    def run_with(self, *arguments, **variables):
+        return subprocess.run(
+            [SCHEDULER, *arguments],
+            env=environment(**variables),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+
+    def test_help_and_version_are_answers(self):
+        for flag, words in (("--help", "Usage: nvshare-scheduler"), ("--version", "scheduler 0.")):
+            done = self.run_with(flag)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn(words, done.stdout)
+
+    def test_wrong_usage_says_what_and_where_to_look(self):
+        for arguments, words in (
+            (("--window", "3s"), "1ms to 1s"),
+            (("--mode", "fast"), "auto, serial or concurrent"),
+            (("--folder", "here"), "begins with /"),
+            (("--folder", "/tmp/" + "x" * 90), "characters, and it has 95"),
+            (("--speed", "9"), "--speed"),
+            (("more",), "more"),
+        ):
+            done = self.run_with(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn(words, done.stderr)
+            self.assertIn("--help", done.stderr)
+
+    def test_a_wrong_level_in_the_environment_is_not_ignored(self):
+        done = self.run_with(NVSHARE_LOG="loud")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("NVSHARE_LOG", done.stderr)
+
+
+class Folders(DaemonCase):
+    def check_refused(self, *words):
+        daemon = Daemon(self.folder)
+        self.addCleanup(self.clean, daemon)
+        self.assertEqual(daemon.wait(), 1)
+        for word in words:
+            self.assertIn(word, daemon.log[-1])
+
+    def test_a_second_daemon_is_refused_and_harms_nobody(self):
+        self.start()
+        client = self.tenant(1)
+        self.check_refused("another nvshare-scheduler", str(self.folder))
+        client.want()
+        client.expect_open()
+        self.tenant(2)
+
+    def test_permissions_keep_others_out(self):
+        self.addCleanup(os.umask, os.umask(0o077))
+        self.start()
+        self.assertEqual(mode(self.folder), 0o755)
+        self.assertEqual(mode(self.folder / "tenant"), 0o755)
+        self.assertEqual(mode(self.folder / "admin.sock"), 0o600)
+        for_all = 0o666 if os.geteuid() == 0 else 0o600
+        self.assertEqual(mode(self.folder / "tenant" / "scheduler.sock"), for_all)
+        self.assertEqual(os.listdir(self.folder / "tenant"), ["scheduler.sock"])
+
+    def test_a_folder_that_others_may_write_into_is_refused(self):
+        self.folder.mkdir()
+        self.folder.chmod(0o777)
+        self.check_refused("chmod go-w", str(self.folder))
+
+    def test_a_file_in_the_way_is_named_and_kept(self):
+        (self.folder / "tenant").mkdir(parents=True)
+        precious = self.folder / "tenant" / "scheduler.sock"
+        precious.write_text("precious")
+        self.check_refused(str(precious), "not a socket")
+        self.assertEqual(precious.read_text(), "precious")
+
+    def test_a_folder_that_cannot_be_made_is_named(self):
+        self.folder = self.folder / "no" / "such"
+        self.check_refused("cannot make the folder", str(self.folder))
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_a_user_without_privileges_has_a_daemon_of_their_own(self):
+        self.folder.parent.chmod(0o755)
+        self.folder.mkdir()
+        os.chown(self.folder, NOBODY, NOBODY)
+        self.start(user=NOBODY)
+        self.assertEqual(mode(self.folder / "tenant" / "scheduler.sock"), 0o600)
+        client = self.tenant(1)
+        client.want()
+        client.expect_open()
+        self.assertEqual(self.daemon.end(), 0)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_a_folder_of_another_user_is_refused(self):
+        self.folder.parent.chmod(0o755)
+        self.folder.mkdir()
+        os.chown(self.folder, NOBODY - 1, NOBODY - 1)
+        daemon = Daemon(self.folder, user=NOBODY)
+        self.addCleanup(self.clean, daemon)
+        self.assertEqual(daemon.wait(), 1)
+        self.assertIn("belongs to another user", daemon.log[-1])
+
+
+class Limits(DaemonCase):
+    def test_as_many_clients_as_there_are_descriptors_for(self):
+        files = 160  # of which 128 are for other things, and two for each client
+        self.start(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
+        clients = [self.tenant(run + 1) for run in range(16)]
+        late = self.connect()
+        late.expect("Goodbye", reason=GOODBYE_TOO_MANY)
+        late.expect_end()
+        self.daemon.wait_for_log("too many clients", f"pid={os.getpid()}")
+        clients[0].close()
+        self.daemon.wait_for_log("client left")
+        self.tenant(17)
+        for number, client in enumerate(clients[1:]):
+            client.ping(number)
+
+
+class Endings(DaemonCase):
+    def test_signals_stop_it_cleanly(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            daemon = self.start()
+            client, silent = self.tenant(1), self.connect()
+            client.ping(1)
+            self.assertEqual(daemon.end(number), 0)
+            client.expect("Goodbye", reason=GOODBYE_STOPPING)
+            client.expect_end()
+            silent.expect("Goodbye", reason=GOODBYE_STOPPING)
+            self.assertEqual(os.listdir(self.folder / "tenant"), [])
+            self.assertFalse((self.folder / "admin.sock").exists())
+
+    def test_a_log_that_nobody_reads_does_not_stop_it(self):
+        daemon = self.start()
+        # Each client leaves some 300 bytes of lines behind; a pipe takes 65536.
+        for number in range(400):
+            client = self.connect()
+            client.join(number + 1, program=b"x" * 60)
+            client.ping(number)
+            client.close()
+        daemon.next_line()  # and all that was in the pipe
+        self.tenant(1000)
+        daemon.wait_for_log("lines were lost", "lines=")
+        daemon.wait_for_log("client joined")
+
+    def test_a_closed_terminal_does_not_stop_it(self):
+        daemon = self.start()
+        daemon.process.send_signal(signal.SIGHUP)
+        self.tenant(1).ping(1)
+        daemon.process.stderr.close()  # nobody reads the log any more
+        self.tenant(2).ping(1)
+        client = self.tenant(3)
+        daemon.process.terminate()
+        self.assertEqual(daemon.process.wait(PATIENCE_S), 0)
+        client.expect("Goodbye", reason=GOODBYE_STOPPING)
+
+    def program(self, script):
+        """A program that connects, does this, says something, and waits for a line or its end."""
+        head = "import os, pathlib, sys; from wire_client import Client\n"
+        head += "folder = pathlib.Path(sys.argv[1]); client = Client(folder)\n"
+        program = subprocess.Popen(
+            [sys.executable, "-B", "-c", head + script, str(self.folder)],
+            cwd=pathlib.Path(__file__).parent,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+        def clean():
+            program.kill()
+            program.communicate()
+
+        self.addCleanup(clean)
+        return program
+
+    def check_stays(self, daemon):
+        """Longer than it would if it were unused."""
+        with self.assertRaises(subprocess.TimeoutExpired):
+            daemon.process.wait(UNUSED_GRACE_S + 1.5)
+
+    def check_ends(self, daemon):
+        self.assertEqual(daemon.wait(), 0)
+        self.assertTrue(any("program that came has ended" in line for line in daemon.log))
+
+    def test_unused_it_ends_if_asked_to(self):
+        daemon = self.start("--exit-when-unused")
+        program = self.program("client.join(1); client.close(); print('left', flush=True); input()")
+        self.assertEqual(program.stdout.readline(), b"left\n")
+        self.check_stays(daemon)
+        program.kill()
+        self.check_ends(daemon)
+
+    def test_who_has_only_looked_may_come_minutes_later(self):
+        daemon = self.start("--exit-when-unused")
+        # As nvshare run: it connects, says nothing, and becomes the program that was asked for.
+        later = "import pathlib, sys; from wire_client import Client; print('here', flush=True)\n"
+        later += "input(); Client(pathlib.Path(sys.argv[1])).join(1); print('used', flush=True)\n"
+        become = "client.close(); python = sys.executable\n"
+        become += f"os.execv(python, [python, '-B', '-c', {later!r} + 'input()', sys.argv[1]])"
+        program = self.program(become)
+        self.assertEqual(program.stdout.readline(), b"here\n")
+        self.check_stays(daemon)
+        program.stdin.write(b"go\n")
+        program.stdin.flush()
+        self.assertEqual(program.stdout.readline(), b"used\n")
+        program.kill()
+        self.check_ends(daemon)
+
+    def test_it_ends_if_nobody_ever_comes(self):
+        self.assertEqual(self.start("--exit-when-unused").wait(), 0)
+
+
+class ServiceManager(DaemonCase):
+    def test_it_hears_of_readiness_life_and_the_end(self):
+        self.folder.mkdir()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.settimeout(PATIENCE_S)
+            manager.bind(str(self.folder / "notify"))
+            daemon = self.start(NOTIFY_SOCKET=str(self.folder / "notify"), WATCHDOG_USEC="20000")
+            heard = [manager.recv(100) for _ in range(4)]
+            self.assertEqual(heard, [b"READY=1"] + [b"WATCHDOG=1"] * 3)
+            self.tenant(1, GPU)
+            self.assertEqual(daemon.end(), 0)
+            while (said := manager.recv(100)) == b"WATCHDOG=1":
+                pass
+            self.assertEqual(said, b"STOPPING=1")
+
+
+if __name__ == "__main__":
+    unittest.main()

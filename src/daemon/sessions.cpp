@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sessions.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.h"
+#include "daemon/effects.h"
+#include "daemon/limits.h"
+#include "daemon/log.h"
+#include "os/unix_socket.h"
+
+namespace nvs::daemon {
+namespace {
+
+constexpr std::uint32_t kInput = EPOLLIN | EPOLLRDHUP;
+constexpr std::uint32_t kGone = EPOLLHUP | EPOLLRDHUP | EPOLLERR;
+
+constexpr Fault kTooMany{wire::GoodbyeReason::too_many, "the daemon has too many clients"};
+constexpr Fault kTenantTooMany{wire::GoodbyeReason::too_many, "its tenant has too many clients"};
+constexpr Fault kNoHello{wire::GoodbyeReason::garbage, "it did not say Hello in time"};
+constexpr Fault kNotHello{wire::GoodbyeReason::garbage, "its first message is not Hello"};
+constexpr Fault kUngreetedTooMany{wire::GoodbyeReason::too_many,
+                                  "too many connections that do not say Hello"};
+constexpr Fault kUnidentified{wire::GoodbyeReason::garbage, "its process cannot be identified"};
+constexpr Fault kFlood{wire::GoodbyeReason::garbage, "it sends too many messages a second"};
+constexpr Fault kStopping{wire::GoodbyeReason::stopping, "the daemon stops"};
+
+wire::Goodbye goodbye_of(const Fault& fault) {
+  wire::Goodbye goodbye;
+  goodbye.reason = static_cast<wire::u32>(fault.reason);
+  const std::size_t size = std::min(std::strlen(fault.text), sizeof goodbye.text - 1);
+  std::memcpy(goodbye.text, fault.text, size);
+  return goodbye;
+}
+
+core::Priority priority_of(wire::u32 wish) {
+  switch (static_cast<wire::WirePriority>(wish)) {
+    case wire::WirePriority::low:
+      return core::Priority::low;
+    case wire::WirePriority::high:
+      return core::Priority::high;
+    default:
+      return core::Priority::normal;
+  }
+}
+
+std::uint64_t number(core::ClientId client) { return static_cast<std::uint64_t>(client); }
+
+}  // namespace
+
+Sessions::Sessions(os::EventLoop& loop, Node& node, Messages& messages, std::size_t clients_max,
+                   Visitors* visitors)
+    : loop_(loop),
+      node_(node),
+      messages_(messages),
+      clients_max_(clients_max),
+      visitors_(visitors) {}
+
+Sessions::~Sessions() {
+  if (listener_) loop_.remove(listener_.get());
+  for (const auto& [id, connection] : connections_) {
+    loop_.remove(connection->session.fd());
+    loop_.remove(connection->peer.pidfd.get());
+  }
+}
+
+Result<void> Sessions::listen(UniqueFd listener) {
+  listener_ = std::move(listener);
+  return watch_listener();
+}
+
+Result<void> Sessions::watch_listener() {
+  return loop_.add(listener_.get(), EPOLLIN, [this](std::uint32_t) {
+    accept_one();
+    settle();
+  });
+}
+
+// One a round: whoever connects again and again takes turns with the clients that work.
+void Sessions::accept_one() {
+  Result<UniqueFd> accepted = os::accept_unix(listener_.get());
+  if (!accepted) {
+    const int error = accepted.error().sys;
+    const bool is_gone = error == EAGAIN || error == EINTR || error == ECONNABORTED;
+    if (!is_gone) pause_accepting(accepted.error());
+    return;
+  }
+  if (visitors_ != nullptr) visitors_->add(accepted->get());
+  if (connections_.size() >= clients_max_) return refuse(std::move(*accepted), kTooMany);
+  Result<Connection*> added = add_connection(std::move(*accepted));
+  if (!added) return pause_accepting(added.error());
+  ungreeted_.push_back({(*added)->session.id(), loop_.now() + kHelloWait});
+  ++ungreeted_count_;
+  make_room_among_ungreeted();
+}
+
+// The listening socket stays readable: without a pause the loop would turn without end.
+void Sessions::pause_accepting(const Error& error) {
+  log(Level::error, "cannot take another connection; trying again soon",
+      {{"error", error.message()}, {"clients", connections_.size()}});
+  loop_.remove(listener_.get());
+  accept_again_ = loop_.now() + kAcceptPause;
+}
+
+Result<Sessions::Connection*> Sessions::add_connection(UniqueFd fd) {
+  const auto id = static_cast<core::ClientId>(++clients_ever_);
+  auto connection = std::make_unique<Connection>(id, std::move(fd), loop_.now());
+  connection->peer.pid = os::peer_pid(connection->session.fd());  // for the log, until Hello
+  Connection* raw = connection.get();
+  NVS_TRY(loop_.add(raw->session.fd(), kInput, [this, raw](std::uint32_t events) {
+    on_socket(*raw, events);
+    settle();
+  }));
+  connections_.emplace(id, std::move(connection));
+  return raw;
+}
+
+void Sessions::refuse(UniqueFd fd, const Fault& fault) {
+  Connection connection(core::ClientId{}, std::move(fd), loop_.now());
+  connection.peer.pid = os::peer_pid(connection.session.fd());
+  connection.session.send(goodbye_of(fault));
+  log_fault(connection, fault);
+}
+
+void Sessions::make_room_among_ungreeted() {
+  while (ungreeted_count_ > kUngreetedMax) {
+    NVS_ASSERT(!ungreeted_.empty());
+    Connection* oldest = find(ungreeted_.front().client);
+    ungreeted_.pop_front();
+    if (oldest != nullptr && !oldest->tenant) close_for(*oldest, kUngreetedTooMany);
+  }
+}
+
+// Those that are being closed are no longer found.
+Sessions::Connection* Sessions::find(core::ClientId client) {
+  const auto found = connections_.find(client);
+  if (found == connections_.end() || found->second->is_closing) return nullptr;
+  return found->second.get();
+}
+
+void Sessions::on_socket(Connection& connection, std::uint32_t events) {
+  if (connection.is_closing) return;
+  // What it has sent before it went does not matter any more.
+  if ((events & kGone) != 0) return close_gone(connection, "closed its connection");
+  if ((events & EPOLLOUT) != 0) {
+    connection.session.flush();
+    after_output(connection);
+  }
+  if ((events & EPOLLIN) != 0 && !connection.is_closing) read_packet(connection);
+}
+
+// One packet a round, so that a client that sends without end takes turns with the others.
+void Sessions::read_packet(Connection& connection) {
+  alignas(8) std::byte packet[wire::kPacketMax];
+  const os::Moved moved = os::receive_packet(connection.session.fd(), packet, sizeof packet);
+  if (moved.outcome == os::Transfer::not_now) return;
+  if (moved.outcome == os::Transfer::closed) {
+    return close_gone(connection, "closed its connection");
+  }
+  if (!connection.session.take_message(loop_.now())) return close_for(connection, kFlood);
+  const Verdict verdict = take_packet(connection, packet, moved.bytes);
+  if (verdict) return close_for(connection, *verdict);
+  after_output(connection);
+}
+
+Verdict Sessions::take_packet(Connection& connection, const void* packet, std::size_t size) {
+  std::optional<wire::Type> type;
+  const Verdict verdict = check_packet(packet, size, type);
+  if (verdict || !type) return verdict;
+  if (!connection.tenant) return take_hello(connection, *type, packet, size);
+  const Messages::Sender sender{connection.session, *connection.tenant, connection.peer};
+  return messages_.take(loop_.now(), sender, *type, packet, size, effects_);
+}
+
+Verdict Sessions::take_hello(Connection& connection, wire::Type type, const void* packet,
+                             std::size_t size) {
+  if (type != wire::Type::Hello) return kNotHello;
+  wire::Hello hello;
+  if (!wire::decode(packet, size, hello)) {
+    return Fault{wire::GoodbyeReason::garbage, wire::text_of(wire::Fault::field)};
+  }
+  Result<Peer> peer = identify(connection.session.fd(), hello.run);
+  if (!peer) {
+    log(Level::debug, "identify", {{"error", peer.error().message()}});
+    return kUnidentified;
+  }
+  connection.peer = std::move(*peer);
+  return join(connection, hello);
+}
+
+Verdict Sessions::join(Connection& connection, const wire::Hello& hello) {
+  const Peer& peer = connection.peer;
+  const core::ClientId client = connection.session.id();
+  const Tenant* known = node_.clients().find(peer.tenant_key);
+  if (known != nullptr && known->clients.size() >= kTenantClientsMax) return kTenantTooMany;
+  if (peer.pidfd) {
+    // A child that was forked may keep the socket open when the client itself is dead.
+    const auto added = loop_.add(peer.pidfd.get(), EPOLLIN, [this, &connection](std::uint32_t) {
+      if (!connection.is_closing) close_gone(connection, "its process ended");
+      settle();
+    });
+    if (!added) return kTooMany;
+  }
+  Tenant first;
+  first.key = peer.tenant_key;
+  first.program = hello.program;
+  first.pod = hello.pod;
+  first.pod_namespace = hello.pod_namespace;
+  first.name = tenant_name(first.pod_namespace, first.pod, first.program, peer.pid);
+  first.container = peer.container;
+  first.paused = (hello.flags & wire::kPaused) != 0;
+  const Tenant& tenant = node_.join(loop_.now(), client, peer.pid, std::move(first),
+                                    priority_of(hello.priority), effects_);
+  connection.tenant = tenant.id;
+  --ungreeted_count_;
+  wire::Welcome welcome;
+  welcome.client = number(client);
+  welcome.tenant = static_cast<wire::u64>(tenant.id);
+  send(connection, welcome);
+  const bool believes_paused = (hello.flags & wire::kPaused) != 0;
+  if (tenant.paused || believes_paused) send(connection, wire::Pause{tenant.paused ? 1U : 0U, 0});
+  log(Level::info, "client joined",
+      {{"tenant", tenant.name},
+       {"pid", peer.pid},
+       {"client", number(client)},
+       {"program", hello.program},
+       {"container", peer.container},
+       {"paused", tenant.paused}});
+  return std::nullopt;
+}
+
+template <class Message>
+void Sessions::send(Connection& connection, const Message& message) {
+  connection.session.send(message);
+  after_output(connection);
+}
+
+void Sessions::after_output(Connection& connection) {
+  if (connection.is_closing) return;
+  const Session::Output output = connection.session.output();
+  if (output == Session::Output::failed) {
+    log(Level::warning, "client closed: it does not read what it is sent",
+        {{"tenant", name_of(connection)}, {"pid", connection.peer.pid}});
+    return close(connection);
+  }
+  const bool wants_output = output == Session::Output::queued;
+  if (wants_output == connection.is_watched_for_output) return;
+  connection.is_watched_for_output = wants_output;
+  const Result<void> changed =
+      loop_.change(connection.session.fd(), wants_output ? kInput | EPOLLOUT : kInput);
+  NVS_ASSERT(changed.has_value());
+}
+
+void Sessions::settle() {
+  while (true) {
+    for (const core::Effect& effect : effects_) {
+      Connection* connection = find(client_of(effect));
+      if (connection == nullptr) continue;
+      send_effect(effect, connection->session);
+      after_output(*connection);
+      keep_watch(effect);
+    }
+    effects_.clear();
+    if (closing_.empty()) return;
+    const core::ClientId client = closing_.back();
+    closing_.pop_back();
+    release(client);
+  }
+}
+
+// The answer to a drain is passed on at once if the loop is awake when it comes.
+void Sessions::keep_watch(const core::Effect& effect) {
+  if (const auto* ready = std::get_if<core::GetReady>(&effect)) {
+    const Instant expected = loop_.now() + ready->in;
+    loop_.stay_awake(core::index_of(ready->gpu), expected - kAwakeBefore, expected + kAwakeAfter);
+  } else if (const auto* open = std::get_if<core::OpenWindow>(&effect)) {
+    loop_.may_sleep(core::index_of(open->gpu));
+  }
+}
+
+void Sessions::tell_paused(const Tenant& tenant) {
+  for (const core::ClientId client : tenant.clients) {
+    Connection* connection = find(client);
+    if (connection != nullptr) send(*connection, wire::Pause{tenant.paused ? 1U : 0U, 0});
+  }
+}
+
+void Sessions::close(Connection& connection) {
+  NVS_ASSERT(!connection.is_closing);
+  connection.is_closing = true;
+  if (!connection.tenant) --ungreeted_count_;
+  closing_.push_back(connection.session.id());
+}
+
+void Sessions::close_for(Connection& connection, const Fault& fault) {
+  connection.session.send(goodbye_of(fault));
+  log_fault(connection, fault);
+  close(connection);
+}
+
+void Sessions::close_gone(Connection& connection, const char* how) {
+  if (connection.tenant) {
+    log(Level::info, "client left",
+        {{"tenant", name_of(connection)},
+         {"pid", connection.peer.pid},
+         {"client", number(connection.session.id())},
+         {"how", how}});
+  }
+  close(connection);
+}
+
+void Sessions::release(core::ClientId client) {
+  const auto found = connections_.find(client);
+  NVS_ASSERT(found != connections_.end());
+  const std::unique_ptr<Connection> connection = std::move(found->second);
+  connections_.erase(found);
+  loop_.remove(connection->session.fd());
+  loop_.remove(connection->peer.pidfd.get());
+  if (connection->tenant) node_.leave(loop_.now(), client, effects_);
+}
+
+void Sessions::log_fault(const Connection& connection, const Fault& fault) {
+  if (loop_.now() - fault_lines_since_ >= Duration::from_s(1)) {
+    if (fault_lines_ > kFaultLinesPerSecond) {
+      log(Level::warning, "more connections were closed for faults",
+          {{"count", fault_lines_ - kFaultLinesPerSecond}});
+    }
+    fault_lines_since_ = loop_.now();
+    fault_lines_ = 0;
+  }
+  if (++fault_lines_ > kFaultLinesPerSecond) return;
+  log(Level::warning, "client closed",
+      {{"reason", fault.text},
+       {"tenant", name_of(connection)},
+       {"pid", connection.peer.pid},
+       {"client", number(connection.session.id())}});
+}
+
+std::string Sessions::name_of(const Connection& connection) const {
+  return connection.tenant ? node_.clients().at(*connection.tenant).name : "";
+}
+
+std::optional<Instant> Sessions::next_deadline() const {
+  if (ungreeted_.empty()) return accept_again_;
+  const Instant hello = ungreeted_.front().deadline;
+  return accept_again_ ? std::min(hello, *accept_again_) : hello;
+}
+
+void Sessions::on_deadline() {
+  while (!ungreeted_.empty() && ungreeted_.front().deadline <= loop_.now()) {
+    Connection* connection = find(ungreeted_.front().client);
+    ungreeted_.pop_front();
+    if (connection != nullptr && !connection->tenant) close_for(*connection, kNoHello);
+  }
+  if (accept_again_ && *accept_again_ <= loop_.now()) {
+    accept_again_.reset();
+    const Result<void> watched = watch_listener();
+    if (!watched) pause_accepting(watched.error());
+  }
+  settle();
+}
+
+void Sessions::stop() {
+  if (listener_) loop_.remove(listener_.get());
+  listener_.reset();
+  accept_again_.reset();
+  for (const auto& [id, connection] : connections_) {
+    connection->session.send(goodbye_of(kStopping));
+    loop_.remove(connection->session.fd());
+    loop_.remove(connection->peer.pidfd.get());
+  }
+  connections_.clear();
+  ungreeted_.clear();
+  ungreeted_count_ = 0;
+}
+
+}  // namespace nvs::daemon

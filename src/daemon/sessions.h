@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// All connections of tenants: who comes and goes, their packets on the way to the core, and the
+// core's effects on the way to them. A connection that misbehaves is closed with a reason in the
+// log; the others do not notice.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/instant.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "daemon/identity.h"
+#include "daemon/messages.h"
+#include "daemon/node.h"
+#include "daemon/session.h"
+#include "daemon/visitors.h"
+#include "os/event_loop.h"
+
+namespace nvs::daemon {
+
+class Sessions {
+ public:
+  // `clients_max`: what the system has descriptors for, and at most kClientsMax. `visitors` is told
+  // of everybody who connects, if it is not null.
+  Sessions(os::EventLoop& loop, Node& node, Messages& messages, std::size_t clients_max,
+           Visitors* visitors);
+  ~Sessions();
+  Sessions(const Sessions&) = delete;
+  Sessions& operator=(const Sessions&) = delete;
+
+  Result<void> listen(UniqueFd listener);
+
+  // Whoever steps the node appends here, and then calls settle(): effects are sent, and connections
+  // that broke over it are closed.
+  Effects& effects() { return effects_; }
+  void settle();
+
+  // Tells all clients of the tenant, who keep it in mind for a daemon that comes back.
+  void tell_paused(const Tenant& tenant);
+
+  // When on_deadline() has something to do. The core's own deadlines are not among them.
+  std::optional<Instant> next_deadline() const;
+  void on_deadline();
+
+  std::size_t count() const { return connections_.size(); }
+  // Goodbye to everybody; nobody is accepted any more.
+  void stop();
+
+ private:
+  struct Connection {
+    Connection(core::ClientId id, UniqueFd fd, Instant now) : session(id, std::move(fd), now) {}
+
+    Session session;
+    std::optional<core::TenantId> tenant;  // once it has said Hello
+    Peer peer;
+    bool is_closing = false;
+    bool is_watched_for_output = false;
+  };
+  struct Ungreeted {
+    core::ClientId client;
+    Instant deadline;
+  };
+
+  void accept_one();
+  Result<void> watch_listener();
+  void pause_accepting(const Error& error);
+  Result<Connection*> add_connection(UniqueFd fd);
+  void refuse(UniqueFd fd, const Fault& fault);
+  void make_room_among_ungreeted();
+  Connection* find(core::ClientId client);
+
+  void on_socket(Connection& connection, std::uint32_t events);
+  void read_packet(Connection& connection);
+  Verdict take_packet(Connection& connection, const void* packet, std::size_t size);
+  Verdict take_hello(Connection& connection, wire::Type type, const void* packet, std::size_t size);
+  Verdict join(Connection& connection, const wire::Hello& hello);
+
+  template <class Message>
+  void send(Connection& connection, const Message& message);
+  void after_output(Connection& connection);
+  void keep_watch(const core::Effect& effect);
+
+  // The connection goes with the next settle(): until then it may be in use.
+  void close(Connection& connection);
+  void close_for(Connection& connection, const Fault& fault);
+  void close_gone(Connection& connection, const char* how);
+  void release(core::ClientId client);
+  void log_fault(const Connection& connection, const Fault& fault);
+  std::string name_of(const Connection& connection) const;
+
+  os::EventLoop& loop_;
+  Node& node_;
+  Messages& messages_;
+  std::size_t clients_max_;
+  Visitors* visitors_;
+  UniqueFd listener_;
+  std::optional<Instant> accept_again_;
+  std::uint64_t clients_ever_ = 0;
+  std::unordered_map<core::ClientId, std::unique_ptr<Connection>> connections_;
+  // In order of arrival. Those that have said Hello or left stay in it until their turn.
+  std::deque<Ungreeted> ungreeted_;
+  std::size_t ungreeted_count_ = 0;
+  std::vector<core::ClientId> closing_;
+  Effects effects_;
+  Instant fault_lines_since_;
+  int fault_lines_ = 0;
+};
+
+}  // namespace nvs::daemon

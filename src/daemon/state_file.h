@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an administrator has set must outlive the daemon: policies of GPUs, and priorities, weights
+// and pauses of tenants, in FOLDER/state.json.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "core/policy.h"
+
+namespace nvs::daemon {
+
+struct TenantSettings {
+  std::optional<core::Priority> priority;
+  std::optional<std::uint32_t> weight;
+  bool paused = false;
+
+  bool operator==(const TenantSettings&) const = default;
+  // Nothing is set: the tenant need not be kept.
+  bool is_default() const { return *this == TenantSettings{}; }
+};
+
+struct SavedState {
+  std::map<std::string, core::GpuPolicy> gpus;    // by UUID
+  std::map<std::string, TenantSettings> tenants;  // by Peer::tenant_key
+};
+
+inline constexpr std::size_t kStateFileBytesMax = std::size_t{4} << 20U;
+inline constexpr std::size_t kSavedTenantsMax = 4096;
+
+// Nothing is there: an empty state. A broken file is renamed to state.json.bad and answered with an
+// empty state and a `remark` for the log. An error means that the file cannot be read at all.
+Result<SavedState> load_state(const std::string& folder, std::string& remark);
+
+// Replaces the file in one piece, readable by its owner only. Tenants without settings are left
+// out.
+Result<void> save_state(const std::string& folder, const SavedState& state);
+
+}  // namespace nvs::daemon

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/state_file.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "daemon/test_folder.h"
+
+namespace nvs::daemon {
+namespace {
+
+class StateFileTest : public ::testing::Test {
+ protected:
+  Result<SavedState> load() {
+    remark_.clear();
+    return load_state(folder_.path(), remark_);
+  }
+
+  TestFolder folder_;
+  std::string remark_;
+};
+
+TEST_F(StateFileTest, NoFileIsAnEmptyState) {
+  const auto state = load();
+  ASSERT_TRUE(state) << state.error().message();
+  EXPECT_TRUE(state->gpus.empty());
+  EXPECT_TRUE(state->tenants.empty());
+  EXPECT_EQ(remark_, "");
+}
+
+TEST_F(StateFileTest, WhatWasSavedComesBack) {
+  SavedState state;
+  state.gpus["GPU-1"] = {.mode = core::Mode::serial,
+                         .window = Duration::from_us(12'345),
+                         .turn = Duration::from_ms(2'500)};
+  state.gpus["MIG-2"] = {};
+  state.tenants["container:/a \"b\"\\ü\n"] = {
+      .priority = core::Priority::low, .weight = 1000, .paused = true};
+  state.tenants["run:0:00ff"] = {.priority = {}, .weight = {}, .paused = true};
+  state.tenants["process:1:2"] = {};
+  ASSERT_TRUE(save_state(folder_.path(), state));
+
+  const auto loaded = load();
+  ASSERT_TRUE(loaded) << loaded.error().message();
+  EXPECT_EQ(remark_, "");
+  ASSERT_EQ(loaded->gpus.size(), 2U);
+  EXPECT_EQ(loaded->gpus.at("GPU-1").mode, core::Mode::serial);
+  EXPECT_EQ(loaded->gpus.at("GPU-1").window, Duration::from_us(12'345));
+  EXPECT_EQ(loaded->gpus.at("GPU-1").turn, Duration::from_ms(2'500));
+  EXPECT_EQ(loaded->gpus.at("MIG-2").turn, std::nullopt);
+  state.tenants.erase("process:1:2");  // nothing was set
+  EXPECT_EQ(loaded->tenants, state.tenants);
+}
+
+TEST_F(StateFileTest, LimitsComeBackExactly) {
+  SavedState state;
+  state.gpus["least"] = {core::Mode::automatic, core::kWindowMin, core::kTurnMin};
+  state.gpus["most"] = {core::Mode::concurrent, core::kWindowMax, core::kTurnMax};
+  for (std::int64_t us = 1000; us < 1'000'000; us += 997)
+    state.gpus[std::to_string(us)] = {core::Mode::serial, Duration::from_us(us),
+                                      Duration::from_ms(100 + us)};
+  ASSERT_TRUE(save_state(folder_.path(), state));
+  const auto loaded = load();
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(remark_, "");
+  ASSERT_EQ(loaded->gpus.size(), state.gpus.size());
+  for (const auto& [uuid, policy] : state.gpus) {
+    EXPECT_EQ(loaded->gpus.at(uuid).window, policy.window);
+    EXPECT_EQ(loaded->gpus.at(uuid).turn, policy.turn);
+  }
+}
+
+TEST_F(StateFileTest, TheFileIsReplacedInOnePieceAndPrivate) {
+  SavedState state;
+  state.gpus["GPU-1"] = {};
+  ASSERT_TRUE(save_state(folder_.path(), state));
+  const std::string first = folder_.read("state.json");
+  EXPECT_EQ(first,
+            "{\"version\":1,\"gpus\":{\"GPU-1\":{\"mode\":\"auto\",\"window_ms\":20}},"
+            "\"tenants\":{}}\n");
+  struct stat before {};
+  ASSERT_EQ(::stat(folder_.path("state.json").c_str(), &before), 0);
+  EXPECT_EQ(before.st_mode & 0777U, 0600U);
+  state.gpus.clear();
+  ASSERT_TRUE(save_state(folder_.path(), state));
+  struct stat after {};
+  ASSERT_EQ(::stat(folder_.path("state.json").c_str(), &after), 0);
+  EXPECT_NE(before.st_ino, after.st_ino);
+  EXPECT_FALSE(folder_.has("state.json.new"));
+}
+
+TEST_F(StateFileTest, ABrokenFileIsSetAside) {
+  const std::string gpu = R"({"version":1,"tenants":{},"gpus":{"GPU-1":)";
+  const std::string tenant = R"({"version":1,"gpus":{},"tenants":{"run:0:1":)";
+  for (const std::string& text : {std::string(),
+                                  std::string("{"),
+                                  std::string("[]"),
+                                  std::string("null"),
+                                  std::string("{}"),
+                                  std::string("\xff\xfe"),
+                                  std::string(100'000, '['),
+                                  std::string(R"({"version":2,"gpus":{},"tenants":{}})"),
+                                  std::string(R"({"version":1,"gpus":[],"tenants":{}})"),
+                                  std::string(R"({"version":1,"gpus":{}})"),
+                                  gpu + "{}}}",
+                                  gpu + "3}}",
+                                  gpu + R"({"mode":"warp","window_ms":20}}})",
+                                  gpu + R"({"mode":"auto","window_ms":0}}})",
+                                  gpu + R"({"mode":"auto","window_ms":1001}}})",
+                                  gpu + R"({"mode":"auto"}}})",
+                                  gpu + R"({"mode":"auto","window_ms":20,"turn_s":0.01}}})",
+                                  gpu + R"({"mode":"auto","window_ms":20,"turn_s":"auto"}}})",
+                                  tenant + R"({"priority":"urgent"}}})",
+                                  tenant + R"({"priority":1}}})",
+                                  tenant + R"({"weight":0}}})",
+                                  tenant + R"({"weight":1001}}})",
+                                  tenant + R"({"weight":-5}}})",
+                                  tenant + R"({"weight":1.5}}})",
+                                  tenant + R"({"paused":"yes"}}})"}) {
+    folder_.write("state.json", text);
+    const auto state = load();
+    ASSERT_TRUE(state) << text;
+    EXPECT_TRUE(state->gpus.empty() && state->tenants.empty()) << text;
+    EXPECT_NE(remark_.find("state.json is broken"), std::string::npos) << text;
+    EXPECT_FALSE(folder_.has("state.json")) << text;
+    EXPECT_EQ(folder_.read("state.json.bad"), text);
+  }
+}
+
+TEST_F(StateFileTest, FieldsOfTheFutureArePassedOver) {
+  folder_.write("state.json",
+                R"({"version":1,"new":[1],"gpus":{},"tenants":{"k":{"paused":true,"x":{}}}})");
+  const auto state = load();
+  ASSERT_TRUE(state);
+  EXPECT_EQ(remark_, "");
+  EXPECT_TRUE(state->tenants.at("k").paused);
+}
+
+TEST_F(StateFileTest, AFileThatIsTooLongIsSetAside) {
+  folder_.write("state.json", std::string(kStateFileBytesMax + 1, ' '));
+  ASSERT_TRUE(load());
+  EXPECT_NE(remark_.find("too long"), std::string::npos);
+  EXPECT_TRUE(folder_.has("state.json.bad"));
+}
+
+TEST_F(StateFileTest, ATenantTooManyIsNotWritten) {
+  SavedState state;
+  ASSERT_TRUE(save_state(folder_.path(), state));
+  for (std::size_t i = 0; i <= kSavedTenantsMax; ++i)
+    state.tenants["run:0:" + std::to_string(i)].paused = true;
+  const auto saved = save_state(folder_.path(), state);
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code, Errc::kLimit);
+  state.tenants.erase(state.tenants.begin());
+  ASSERT_TRUE(save_state(folder_.path(), state));
+  const auto loaded = load();
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->tenants.size(), kSavedTenantsMax);
+}
+
+TEST_F(StateFileTest, WhatCannotBeReadOrWrittenIsAnError) {
+  std::filesystem::create_directories(folder_.path("state.json/in_the_way"));
+  EXPECT_FALSE(load());
+  EXPECT_TRUE(folder_.has("state.json"));
+  const auto saved = save_state(folder_.path(), {});
+  ASSERT_FALSE(saved);
+  EXPECT_NE(saved.error().sys, 0);
+  EXPECT_FALSE(folder_.has("state.json.new"));
+  EXPECT_FALSE(save_state(folder_.path("missing"), {}));
+}
+
+}  // namespace
+}  // namespace nvs::daemon

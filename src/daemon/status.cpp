@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/status.h"
+
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "daemon/status_words.h"
+#include "daemon/status_writer.h"
+
+namespace nvs::daemon {
+namespace {
+
+// In the order of the enumerators.
+constexpr std::array<std::string_view, 3> kKinds = {"open", "drain", "wait"};
+
+std::uint64_t number_of(core::TenantId tenant) { return static_cast<std::uint64_t>(tenant); }
+
+// Clients may name GPUs before the labels do.
+const GpuLabels& labels_of(const NodeLabels& labels, core::GpuId gpu) {
+  static const GpuLabels kNone{.uuid = "", .name = "unknown"};
+  return index_of(gpu) < labels.gpus.size() ? labels.gpus[index_of(gpu)] : kNone;
+}
+const TenantLabels& labels_of(const NodeLabels& labels, core::TenantId tenant) {
+  static const TenantLabels kNone;
+  const auto found = labels.tenants.find(tenant);
+  return found != labels.tenants.end() ? found->second : kNone;
+}
+
+void write_gpu(JsonWriter& json, const core::GpuView& gpu, const GpuLabels& labels) {
+  json.begin_object();
+  json.key("index").number(index_of(gpu.gpu));
+  json.key("uuid").text(labels.uuid);
+  json.key("name").text(labels.name);
+  json.key("memory_bytes").number(gpu.capacity_bytes);
+  json.key("mig").boolean(labels.is_mig);
+  json.key("mps").boolean(labels.mps_active);
+  json.key("mode").text(mode_word(gpu.policy.mode));
+  json.key("window_ms").number(static_cast<double>(gpu.policy.window.ns()) / 1e6);
+  json.key("turn_s");
+  if (gpu.policy.turn)
+    json.seconds(*gpu.policy.turn);
+  else
+    json.null();
+  json.key("holder");
+  if (gpu.holder)
+    json.number(number_of(*gpu.holder));
+  else
+    json.null();
+  json.key("waiting").number(gpu.waiting);
+  json.key("switches").number(gpu.switches);
+  json.key("held_s").seconds(gpu.held);
+  json.key("handover_s").seconds(gpu.handover);
+  json.key("loose").begin_array();
+  for (const core::TenantId tenant : gpu.loose) json.number(number_of(tenant));
+  json.end_array().end_object();
+}
+
+void write_use(JsonWriter& json, const core::TenantOnGpu& use, const TenantLabels& labels) {
+  const auto memory = labels.memory_bytes.find(use.gpu);
+  json.begin_object();
+  json.key("gpu").number(index_of(use.gpu));
+  json.key("state").text(state_word(use.state));
+  json.key("used_s").seconds(use.used);
+  json.key("waited_s").seconds(use.waited);
+  json.key("waiting_now_s").seconds(use.waiting_now);
+  json.key("longest_wait_s").seconds(use.longest_wait);
+  json.key("windows").number(use.windows);
+  json.key("memory_bytes").number(memory != labels.memory_bytes.end() ? memory->second : 0);
+  json.end_object();
+}
+
+void write_tenant(JsonWriter& json, const core::TenantView& tenant, const NodeLabels& node) {
+  const TenantLabels& labels = labels_of(node, tenant.tenant);
+  json.begin_object();
+  json.key("id").number(number_of(tenant.tenant));
+  json.key("name").text(labels.name);
+  json.key("program").text(labels.program);
+  json.key("pod").text(labels.pod);
+  json.key("namespace").text(labels.pod_namespace);
+  json.key("container").text(labels.container);
+  json.key("priority").text(priority_word(tenant.priority));
+  json.key("weight").number(tenant.weight);
+  json.key("paused").boolean(tenant.paused);
+  json.key("clients").begin_array();
+  for (const core::ClientId client : tenant.clients) {
+    const auto pid = node.clients.find(client);
+    json.begin_object().key("id").number(static_cast<std::uint64_t>(client));
+    json.key("pid").number(pid != node.clients.end() ? pid->second : 0).end_object();
+  }
+  json.end_array().key("gpus").begin_array();
+  for (const core::TenantOnGpu& use : tenant.gpus) write_use(json, use, labels);
+  json.end_array().end_object();
+}
+
+}  // namespace
+
+std::string tenant_name(const std::string& pod_namespace, const std::string& pod,
+                        const std::string& program, pid_t pid) {
+  if (!pod.empty()) return pod_namespace.empty() ? pod : pod_namespace + "/" + pod;
+  return program.empty() ? "pid " + std::to_string(pid) : program;
+}
+
+std::string status_text(const core::NodeView& view, const NodeLabels& labels) {
+  JsonWriter json;
+  json.begin_object();
+  json.key("version").text(labels.version);
+  json.key("folder").text(labels.folder);
+  json.key("pid").number(labels.pid);
+  json.key("uptime_s").seconds(labels.uptime);
+  json.key("gpus").begin_array();
+  for (const core::GpuView& gpu : view.gpus) write_gpu(json, gpu, labels_of(labels, gpu.gpu));
+  json.end_array().key("tenants").begin_array();
+  for (const core::TenantView& tenant : view.tenants) write_tenant(json, tenant, labels);
+  json.end_array().end_object();
+  return json.take();
+}
+
+std::string trace_text(const TraceExtract& extract, const NodeLabels& labels) {
+  // Tenants that have left are listed too: the timeline still shows them.
+  std::set<core::TenantId> tenants;
+  for (const TraceInterval& interval : extract.intervals) tenants.insert(interval.tenant);
+
+  JsonWriter json;
+  json.begin_object().key("gpus").begin_array();
+  for (std::size_t index = 0; index < labels.gpus.size(); ++index) {
+    json.begin_object().key("index").number(index);
+    json.key("uuid").text(labels.gpus[index].uuid);
+    json.key("name").text(labels.gpus[index].name).end_object();
+  }
+  json.end_array().key("tenants").begin_array();
+  for (const core::TenantId tenant : tenants) {
+    json.begin_object().key("id").number(number_of(tenant));
+    json.key("name").text(labels_of(labels, tenant).name).end_object();
+  }
+  json.end_array().key("cut").boolean(extract.is_cut).key("intervals").begin_array();
+  for (const TraceInterval& interval : extract.intervals) {
+    json.begin_object().key("gpu").number(index_of(interval.gpu));
+    json.key("tenant").number(number_of(interval.tenant));
+    json.key("kind").text(kKinds.at(static_cast<std::size_t>(interval.kind)));
+    json.key("clients").number(interval.clients);
+    json.key("start_us").number(interval.start.ns() / 1000);
+    json.key("end_us").number(interval.end.ns() / 1000).end_object();
+  }
+  json.end_array().end_object();
+  return json.take();
+}
+
+}  // namespace nvs::daemon

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people see of the node: the core's picture with the names that the daemon knows, as JSON
+// text. Names come from clients; whatever bytes they hold, the text is valid JSON.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/instant.h"
+#include "core/view.h"
+#include "daemon/trace.h"
+
+namespace nvs::daemon {
+
+struct GpuLabels {
+  std::string uuid;
+  std::string name;
+  bool is_mig = false;
+  bool mps_active = false;
+};
+
+struct TenantLabels {
+  std::string name;  // see tenant_name
+  std::string program;
+  std::string pod;
+  std::string pod_namespace;
+  std::string container;
+  std::map<core::GpuId, std::uint64_t> memory_bytes;  // of all its clients
+};
+
+struct NodeLabels {
+  std::string version;
+  std::string folder;
+  pid_t pid = 0;
+  Duration uptime;
+  std::vector<GpuLabels> gpus;                               // by GpuId
+  std::unordered_map<core::TenantId, TenantLabels> tenants;  // for a trace: also who has left
+  std::unordered_map<core::ClientId, pid_t> clients;
+};
+
+// "namespace/pod" if it has a pod, else its program, else "pid 123".
+std::string tenant_name(const std::string& pod_namespace, const std::string& pod,
+                        const std::string& program, pid_t pid);
+
+// The result of the admin command `status`.
+std::string status_text(const core::NodeView& view, const NodeLabels& labels);
+
+// The result of the admin command `trace`: times are microseconds of the daemon's clock.
+std::string trace_text(const TraceExtract& extract, const NodeLabels& labels);
+
+}  // namespace nvs::daemon

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/status.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace nvs::daemon {
+namespace {
+
+using nlohmann::json;
+
+constexpr core::GpuId kGpu{0};
+constexpr core::TenantId kTenant{5};
+constexpr core::ClientId kClient{9};
+
+NodeLabels labels() {
+  NodeLabels node;
+  node.version = "0.1.0";
+  node.folder = "/var/run/nvshare";
+  node.pid = 321;
+  node.uptime = Duration::from_ms(1500);
+  node.gpus = {{.uuid = "GPU-1", .name = "NVIDIA H200", .is_mig = false, .mps_active = true}};
+  node.tenants[kTenant] = {.name = "ml/train",
+                           .program = "python3",
+                           .pod = "train",
+                           .pod_namespace = "ml",
+                           .container = "3f4e1c0d9b8a",
+                           .memory_bytes = {{kGpu, 1024}}};
+  node.clients[kClient] = 4242;
+  return node;
+}
+
+core::NodeView view() {
+  core::GpuView gpu;
+  gpu.gpu = kGpu;
+  gpu.policy = {
+      .mode = core::Mode::serial, .window = Duration::from_us(2500), .turn = Duration::from_s(30)};
+  gpu.capacity_bytes = 140;
+  gpu.holder = kTenant;
+  gpu.loose = {core::TenantId{6}, core::TenantId{7}};
+  gpu.waiting = 3;
+  gpu.switches = 44;
+  gpu.held = Duration::from_s(12);
+  gpu.handover = Duration::from_us(1500);
+  core::TenantView tenant;
+  tenant.tenant = kTenant;
+  tenant.priority = core::Priority::high;
+  tenant.weight = 250;
+  tenant.paused = true;
+  tenant.clients = {kClient};
+  tenant.gpus = {{.gpu = kGpu,
+                  .state = core::TenantState::draining,
+                  .used = Duration::from_ms(1100),
+                  .waited = Duration::from_ms(200),
+                  .waiting_now = Duration::from_ms(20),
+                  .longest_wait = Duration::from_ms(150),
+                  .windows = 17}};
+  return {.gpus = {gpu}, .tenants = {tenant}};
+}
+
+TEST(StatusText, SaysEverythingInItsPlace) {
+  EXPECT_EQ(status_text(view(), labels()),
+            R"({"version":"0.1.0","folder":"/var/run/nvshare","pid":321,"uptime_s":1.5,"gpus":[)"
+            R"({"index":0,"uuid":"GPU-1","name":"NVIDIA H200","memory_bytes":140,"mig":false,)"
+            R"("mps":true,"mode":"serial","window_ms":2.5,"turn_s":30,"holder":5,"waiting":3,)"
+            R"("switches":44,"held_s":12,"handover_s":0.0015,"loose":[6,7]}],"tenants":[)"
+            R"({"id":5,"name":"ml/train","program":"python3","pod":"train","namespace":"ml",)"
+            R"("container":"3f4e1c0d9b8a","priority":"high","weight":250,"paused":true,)"
+            R"("clients":[{"id":9,"pid":4242}],"gpus":[{"gpu":0,"state":"draining","used_s":1.1,)"
+            R"("waited_s":0.2,"waiting_now_s":0.02,"longest_wait_s":0.15,"windows":17,)"
+            R"("memory_bytes":1024}]}]})");
+}
+
+TEST(StatusText, WhatIsNotSetIsNull) {
+  core::NodeView node = view();
+  node.gpus[0].holder.reset();
+  node.gpus[0].policy.turn.reset();
+  const json status = json::parse(status_text(node, labels()));
+  EXPECT_TRUE(status["gpus"][0]["holder"].is_null());
+  EXPECT_TRUE(status["gpus"][0]["turn_s"].is_null());
+}
+
+TEST(StatusText, LabelsMayLack) {
+  const json status = json::parse(status_text(view(), {}));
+  EXPECT_EQ(status["gpus"][0]["name"], "unknown");
+  EXPECT_EQ(status["tenants"][0]["name"], "");
+  EXPECT_EQ(status["tenants"][0]["clients"][0]["pid"], 0);
+  EXPECT_EQ(status["tenants"][0]["gpus"][0]["memory_bytes"], 0);
+}
+
+TEST(StatusText, HostileNamesStayNames) {
+  NodeLabels node = labels();
+  node.tenants[kTenant].name = "\xff\",\"id\":1,\"x\":\"\n\x1b[2J";
+  const std::string text = status_text(view(), node);
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  const json status = json::parse(text);
+  EXPECT_EQ(status["tenants"][0]["name"], "\ufffd\",\"id\":1,\"x\":\"\n\x1b[2J");
+  EXPECT_EQ(status["tenants"][0]["id"], 5);
+}
+
+TEST(TraceText, NamesWhoIsInIt) {
+  TraceExtract extract;
+  extract.intervals = {
+      {kGpu, kTenant, 2, TraceKind::open, Instant::from_ns(1'000'999), Instant::from_ns(5'000'000)},
+      {kGpu, core::TenantId{6}, 1, TraceKind::wait, Instant::from_ns(0), Instant::from_ns(7'000)},
+      {kGpu, kTenant, 1, TraceKind::drain, Instant::from_ns(5'000'000),
+       Instant::from_ns(6'000'000)}};
+  EXPECT_EQ(trace_text(extract, labels()),
+            R"({"gpus":[{"index":0,"uuid":"GPU-1","name":"NVIDIA H200"}],)"
+            R"("tenants":[{"id":5,"name":"ml/train"},{"id":6,"name":""}],"cut":false,"intervals":[)"
+            R"({"gpu":0,"tenant":5,"kind":"open","clients":2,"start_us":1000,"end_us":5000},)"
+            R"({"gpu":0,"tenant":6,"kind":"wait","clients":1,"start_us":0,"end_us":7},)"
+            R"({"gpu":0,"tenant":5,"kind":"drain","clients":1,"start_us":5000,"end_us":6000}]})");
+  extract.is_cut = true;
+  EXPECT_EQ(json::parse(trace_text(extract, labels()))["cut"], true);
+}
+
+TEST(TenantName, IsThePodThenTheProgramThenTheProcess) {
+  EXPECT_EQ(tenant_name("ml", "train", "python3", 1), "ml/train");
+  EXPECT_EQ(tenant_name("", "train", "python3", 1), "train");
+  EXPECT_EQ(tenant_name("ml", "", "python3", 1), "python3");
+  EXPECT_EQ(tenant_name("", "", "", 42), "pid 42");
+}
+
+}  // namespace
+}  // namespace nvs::daemon

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/unix_socket.h"
+
+#include <cerrno>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace nvs::os {
+namespace {
+
+class UnixSocketTest : public ::testing::Test {
+ protected:
+  void TearDown() override { ::unlink(path_.c_str()); }
+
+  std::string path_ =
+      ::testing::TempDir() + "nvshare_socket_test_" + std::to_string(::getpid()) + ".sock";
+  char buffer_[16] = {};
+};
+
+TEST_F(UnixSocketTest, PacketsKeepTheirEdges) {
+  const UniqueFd listener = *listen_unix(path_, SocketKind::packets, 0600);
+  EXPECT_EQ(accept_unix(listener.get()).error().sys, EAGAIN);
+  const UniqueFd client = *connect_unix(path_, SocketKind::packets);
+  const UniqueFd server = *accept_unix(listener.get());
+  EXPECT_EQ(peer_pid(server.get()), ::getpid());
+  EXPECT_EQ(receive_packet(server.get(), buffer_, 4).outcome, Transfer::not_now);
+  EXPECT_EQ(send(client.get(), "abc", 3).outcome, Transfer::done);
+  EXPECT_EQ(send(client.get(), "defghi", 6).outcome, Transfer::done);
+  EXPECT_EQ(receive_packet(server.get(), buffer_, 4).bytes, 3U);
+  EXPECT_EQ(receive_packet(server.get(), buffer_, 4).bytes, 6U) << "its length, though cut";
+  EXPECT_EQ(std::string(buffer_, 4), "defg");
+}
+
+TEST_F(UnixSocketTest, TheEndOfAConnectionIsNotAPacket) {
+  for (const SocketKind kind : {SocketKind::packets, SocketKind::stream}) {
+    SocketPair pair = *make_pair(kind);
+    pair.b.reset();
+    const auto receive = kind == SocketKind::packets ? receive_packet : receive_bytes;
+    EXPECT_EQ(receive(pair.a.get(), buffer_, 4).outcome, Transfer::closed);
+    EXPECT_EQ(send(pair.a.get(), "x", 1).outcome, Transfer::closed);
+  }
+}
+
+TEST_F(UnixSocketTest, StreamsFlow) {
+  const SocketPair pair = *make_pair(SocketKind::stream);
+  EXPECT_EQ(send(pair.a.get(), "abcdef", 6).bytes, 6U);
+  EXPECT_EQ(receive_bytes(pair.b.get(), buffer_, 4).bytes, 4U);
+  EXPECT_EQ(receive_bytes(pair.b.get(), buffer_, 4).bytes, 2U);
+  EXPECT_EQ(receive_bytes(pair.b.get(), buffer_, 4).outcome, Transfer::not_now);
+}
+
+TEST_F(UnixSocketTest, AFullSocketDoesNotWait) {
+  const SocketPair pair = *make_pair(SocketKind::packets);
+  int sent = 0;
+  while (send(pair.a.get(), buffer_, sizeof buffer_).outcome == Transfer::done) ++sent;
+  EXPECT_EQ(send(pair.a.get(), buffer_, sizeof buffer_).outcome, Transfer::not_now);
+  EXPECT_GT(sent, 0);
+}
+
+TEST_F(UnixSocketTest, PermissionsAreExactAndStaleSocketsAreReplaced) {
+  for (const mode_t mode : {0600U, 0666U}) {
+    ASSERT_TRUE(listen_unix(path_, SocketKind::packets, mode));
+    struct stat status {};
+    ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777U, mode);
+  }
+  EXPECT_EQ(connect_unix(path_, SocketKind::packets).error().sys, ECONNREFUSED);
+}
+
+TEST_F(UnixSocketTest, AFileInTheWayIsNotTouched) {
+  std::ofstream(path_) << "precious";
+  EXPECT_EQ(listen_unix(path_, SocketKind::stream, 0600).error().sys, EEXIST);
+  std::string text;
+  std::ifstream(path_) >> text;
+  EXPECT_EQ(text, "precious");
+}
+
+TEST_F(UnixSocketTest, LongPathsAreRefusedAndTheLongestWorks) {
+  const std::string folder = "/tmp/";
+  const std::string longest =
+      folder + std::string(kSocketPathMax - folder.size(), static_cast<char>('a' + getpid() % 26));
+  EXPECT_TRUE(listen_unix(longest, SocketKind::stream, 0600));
+  ::unlink(longest.c_str());
+  EXPECT_EQ(listen_unix(longest + "x", SocketKind::stream, 0600).error().sys, ENAMETOOLONG);
+  EXPECT_EQ(connect_unix(longest + "x", SocketKind::stream).error().sys, ENAMETOOLONG);
+  EXPECT_EQ(connect_unix(path_, SocketKind::stream).error().sys, ENOENT);
+}
+
+}  // namespace
+}  // namespace nvs::os
