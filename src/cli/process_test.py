@@ -17,6 +17,8 @@ import tempfile
 import unittest
 
 NVSHARE, FAKES = "", pathlib.Path()
+# Where no daemon is, and none can be started.
+NO_FOLDER = "/dev/null/nvshare"
 SAY_ARGUMENTS = "import json, sys; print(json.dumps(sys.argv[1:]))"
 SAY_ENVIRONMENT = "import json, os; print(json.dumps(dict(os.environ)))"
 # What a process inherits besides files and variables.
@@ -35,14 +37,15 @@ def environment(**extra):
 
 
 def start(command, variables=None, **more):
-    settings = {"NVSHARE_LIBRARY": library(), **(variables or {})}
+    """With the folder of a daemon that is not there; daemon_test.py is about those that are."""
+    settings = {"NVSHARE_LIBRARY": library(), "NVSHARE_FOLDER": NO_FOLDER, **(variables or {})}
     return subprocess.run(
         command, env=environment(**settings), capture_output=True, text=True, timeout=60, **more
     )
 
 
 def run(*arguments, variables=None, **more):
-    return start([NVSHARE, "run", *arguments], variables, **more)
+    return start([NVSHARE, "run", "--no-daemon", *arguments], variables, **more)
 
 
 def python(code):
@@ -82,8 +85,8 @@ class Transparency(TemporaryFolder):
             "sys.exit(signal.sigwait({signal.SIGUSR1, signal.SIGALRM}))\n"
         )
         with subprocess.Popen(
-            [NVSHARE, "run", "--", *python(code)],
-            env=environment(NVSHARE_LIBRARY=library()),
+            [NVSHARE, "run", "--no-daemon", "--", *python(code)],
+            env=environment(NVSHARE_LIBRARY=library(), NVSHARE_FOLDER=NO_FOLDER),
             stdout=subprocess.PIPE,
             text=True,
         ) as process:
@@ -136,22 +139,31 @@ class Environment(TemporaryFolder):
         self.assertLessEqual(set(bare), set(shared))
         return {name: value for name, value in shared.items() if bare.get(name) != value}
 
-    def test_only_the_preload_is_set(self):
-        self.assertEqual(self.difference(), {"LD_PRELOAD": library()})
+    def test_only_the_preload_and_the_run_are_set(self):
+        variables = self.difference()
+        self.assertRegex(variables.pop("NVSHARE_RUN"), r"\A[0-9a-f]{16}\Z")
+        self.assertEqual(variables, {"LD_PRELOAD": library()})
 
     def test_what_is_preloaded_stays_and_comes_later(self):
         other = shutil.copy(library(), self.folder / "other.so")
-        variables = {"LD_PRELOAD": f"{other} {library()}"}
+        variables = {"LD_PRELOAD": f"{other} {library()}", "NVSHARE_RUN": "00000000000000aa"}
         self.assertEqual(
             self.difference(variables=variables), {"LD_PRELOAD": f"{library()}:{other}"}
         )
 
     def test_options_set_their_variables(self):
         preload = {"LD_PRELOAD": library()}
-        self.assertEqual(self.difference("--debug"), {**preload, "NVSHARE_DEBUG": "1"})
         self.assertEqual(self.difference("--disable"), {**preload, "NVSHARE_DISABLE": "1"})
+        inner = {"NVSHARE_RUN": "00000000000000aa"}
         self.assertEqual(
-            self.difference("--debug-file", "f.txt", cwd=self.folder),
+            self.difference("--debug", variables=inner), {**preload, "NVSHARE_DEBUG": "1"}
+        )
+        self.assertEqual(
+            self.difference("--priority", "low", variables=inner),
+            {**preload, "NVSHARE_PRIORITY": "low"},
+        )
+        self.assertEqual(
+            self.difference("--debug-file", "f.txt", variables=inner, cwd=self.folder),
             {**preload, "NVSHARE_DEBUG": "1", "NVSHARE_DEBUG_FILE": str(self.folder / "f.txt")},
         )
         self.assertFalse((self.folder / "f.txt").exists())
@@ -169,7 +181,7 @@ class Library(TemporaryFolder):
         maps = ("cat", "/proc/self/maps")
         self.assertEqual(self.loaded(run("--", *maps)), library())
         self.assertEqual(self.loaded(run("--", "sh", "-c", "cat /proc/self/maps; :")), library())
-        again = (NVSHARE, "run", "--", *maps)
+        again = (NVSHARE, "run", "--no-daemon", "--", *maps)
         self.assertEqual(self.loaded(run("--", *again)), library())
 
     def test_is_found_from_where_the_program_is(self):
@@ -181,7 +193,8 @@ class Library(TemporaryFolder):
             target = self.folder / place
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(library(), target)
-            done = start([program, "run", "cat", "/proc/self/maps"], {"NVSHARE_LIBRARY": ""})
+            command = [program, "run", "--no-daemon", "cat", "/proc/self/maps"]
+            done = start(command, {"NVSHARE_LIBRARY": ""})
             self.assertEqual(self.loaded(done), str(target))
 
     def test_may_be_named(self):
@@ -244,6 +257,8 @@ class Errors(TemporaryFolder):
         self.expect(125, "write: nvshare run -- ls -l", "ls", "-l")
         self.expect(125, "no command to start", "run")
         self.expect(125, "--frobnicate", "run", "--frobnicate", "--", "ls")
+        self.expect(125, "no priority 'x'", "run", "--priority", "x", "--", "ls")
+        self.expect(125, "absolute path", "run", "ls", variables={"NVSHARE_FOLDER": "x"})
         self.expect(125, "cannot write to /nowhere/f", "run", "--debug-file", "/nowhere/f", "ls")
         self.expect(125, "it is a folder", "run", "--debug-file", str(self.folder), "ls")
 
@@ -254,7 +269,7 @@ class Errors(TemporaryFolder):
         self.expect(126, "Permission denied", "run", "--", str(self.file("plain")))
         self.expect(126, "Is a directory", "run", "--", str(self.folder))
         script = str(self.file("script", "#!/nowhere/sh\n", 0o755))
-        self.expect(127, "its interpreter does not exist", "run", "--", script)
+        self.expect(127, "its interpreter does not exist", "run", "--no-daemon", "--", script)
 
     def test_libraries_that_the_loader_would_skip(self):
         self.expect(125, "no library /none.so", "run", "--library", "/none.so", "--", "ls")

@@ -19,6 +19,7 @@
 #include "cli/mapped_file.h"
 #include "cli/run_options.h"
 #include "cli/run_plan.h"
+#include "cli/sharing.h"
 #include "cli/target.h"
 
 namespace nvs::cli {
@@ -45,12 +46,15 @@ Outcome<ElfMachine> our_machine() {
       fmt::format("cannot read {}: {}; is /proc mounted?", kThisProgram, self.error().message()));
 }
 
+std::string program_folder() {
+  std::error_code error;
+  return fs::read_symlink(kThisProgram, error).parent_path().string();
+}
+
 Outcome<std::string> find_library(const RunOptions& options, const std::string& working_folder,
                                   const ElfMachine& ours) {
-  std::error_code error;
-  const fs::path self = fs::read_symlink(kThisProgram, error);
   const LibraryRequest request{options.library, variable("NVSHARE_LIBRARY").value_or(""),
-                               self.parent_path().string(), working_folder};
+                               program_folder(), working_folder};
   const auto exists = [](const std::string& path) {
     std::error_code ignored;
     return fs::exists(path, ignored);
@@ -89,6 +93,13 @@ Outcome<RunFacts> look_around(const RunOptions& options) {
   facts.library = NVS_TRY(find_library(options, facts.working_folder, facts.ours));
   facts.target = inspect_target(NVS_TRY(find_program(options.command.front(), variable("PATH"))));
   NVS_TRY(check_debug_file(options.debug_file));
+  if (!options.disable) {
+    // Last, when nothing else can be wrong: it may start a daemon.
+    const SharingRequest request{program_folder(), variable("NVSHARE_FOLDER"),
+                                 variable("NVSHARE_RUN"), variable("NVSHARE_PRIORITY"),
+                                 variable("PATH")};
+    facts.sharing = NVS_TRY(arrange_sharing(options, request));
+  }
   return facts;
 }
 

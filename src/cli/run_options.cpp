@@ -12,14 +12,21 @@ namespace {
 constexpr const char* kDescription =
     "Starts a program with libnvshare.so loaded into it and into whatever it starts in turn, so "
     "that it shares its GPU.\nnvshare becomes the program: same process, input, output, signals, "
-    "folder and exit code.";
+    "folder and exit code.\nIt shares through the node's daemon, or where there is none through "
+    "one of this user's, which is started if need be and goes with its last program.";
 
 constexpr const char* kFooter =
+    "The daemon: in NVSHARE_FOLDER if that is set, else in /var/run/nvshare, else in "
+    "$XDG_RUNTIME_DIR/nvshare\nor /tmp/nvshare-UID. All that one `nvshare run` starts is one "
+    "tenant. "
+    "One inside another belongs to the\nouter one: it keeps its daemon and tenant, and changes the "
+    "priority only if asked to.\n\n"
     "Exit codes: the program's own, or 125 nvshare failed, 126 the program cannot be started, 127 "
     "there is no such program.\n\n"
     "Examples:\n"
     "  nvshare run -- python3 train.py --epochs 3\n"
     "  nvshare run -- sh -c './prepare && ./train'           all of them share\n"
+    "  nvshare run --priority high -- ./serve                goes first\n"
     "  nvshare run --debug-file memory.txt -- ./train        what it allocated\n"
     "  nvshare run --disable -- ./train                      is it nvshare? run it without\n"
     "  nvshare run --library ./build/lib/libnvshare.so -- ./train\n";
@@ -44,6 +51,12 @@ void declare(CLI::App& app, RunOptions& options) {
                  "the library to load, in place of the installed one (or set NVSHARE_LIBRARY)")
       ->type_name("FILE")
       ->take_last();
+  app.add_option("--priority", options.priority,
+                 "low, normal or high: who goes first (sets NVSHARE_PRIORITY)")
+      ->type_name("WORD")
+      ->take_last();
+  app.add_flag("--no-daemon", options.no_daemon,
+               "start no daemon: where none runs, the program does not share");
   app.set_help_flag("-h,--help", "print this and end");
   app.set_version_flag("--version", version_text().text, "print the version and end");
 }
@@ -70,6 +83,9 @@ std::string complaint(const CLI::App& app, const RunOptions& options) {
       return fmt::format("{} needs the name of a file", name);
     }
   }
+  if (app.count("--priority") > 0 && !is_priority(options.priority)) {
+    return fmt::format("no priority '{}': use low, normal or high", options.priority);
+  }
   if (options.disable && options.debug) {
     return "--disable switches the library off, so --debug would show nothing: leave one out";
   }
@@ -80,6 +96,10 @@ std::string complaint(const CLI::App& app, const RunOptions& options) {
 }
 
 }  // namespace
+
+bool is_priority(std::string_view word) {
+  return word == "low" || word == "normal" || word == "high";
+}
 
 Outcome<RunOptions> parse_run_options(const Arguments& arguments) {
   CLI::App app{kDescription};

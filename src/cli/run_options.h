@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/early_exit.h"
@@ -16,7 +17,12 @@ struct RunOptions {
   bool disable = false;
   std::string debug_file;  // empty: none
   std::string library;     // empty: none was named
+  std::string priority;    // empty: none was asked for
+  bool no_daemon = false;
 };
+
+// One of low, normal and high.
+bool is_priority(std::string_view word);
 
 Outcome<RunOptions> parse_run_options(const Arguments& arguments);
 

@@ -26,6 +26,8 @@ TEST(RunOptions, TheDefaultsSetNothing) {
   EXPECT_FALSE(options->debug || options->disable);
   EXPECT_EQ(options->debug_file, "");
   EXPECT_EQ(options->library, "");
+  EXPECT_EQ(options->priority, "");
+  EXPECT_FALSE(options->no_daemon);
 }
 
 TEST(RunOptions, AllOfThem) {
@@ -37,6 +39,15 @@ TEST(RunOptions, AllOfThem) {
   EXPECT_EQ(options->library, "/l.so");
   EXPECT_EQ(options->command, Arguments{"ls"});
   EXPECT_TRUE(parse_run_options({"--disable", "ls"})->disable);
+}
+
+TEST(RunOptions, HowToShare) {
+  for (const char* priority : {"low", "normal", "high"}) {
+    EXPECT_EQ(parse_run_options({"--priority", priority, "ls"})->priority, priority);
+  }
+  EXPECT_TRUE(parse_run_options({"--no-daemon", "ls"})->no_daemon);
+  expect_bad({"--priority", "urgent", "ls"}, "no priority 'urgent': use low, normal or high");
+  expect_bad({"--priority=", "ls"}, "--priority");
 }
 
 TEST(RunOptions, ADebugFileImpliesDebug) {

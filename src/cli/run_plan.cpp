@@ -23,6 +23,14 @@ RunPlan plan_run(const RunOptions& options, const RunFacts& facts) {
         std::filesystem::path(facts.working_folder) / options.debug_file;
     plan.environment.push_back({"NVSHARE_DEBUG_FILE", file.lexically_normal().string()});
   }
+  if (facts.sharing) {
+    plan.environment.push_back({"NVSHARE_FOLDER", facts.sharing->folder});
+    plan.environment.push_back({"NVSHARE_RUN", facts.sharing->run});
+    if (!facts.sharing->warning.empty()) plan.warnings.push_back(facts.sharing->warning);
+  }
+  if (!options.priority.empty()) {
+    plan.environment.push_back({"NVSHARE_PRIORITY", options.priority});
+  }
   // Who switches the library off does not expect sharing.
   if (options.disable) return plan;
   if (const auto reason = why_not_shared(facts.target, facts.ours)) {

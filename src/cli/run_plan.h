@@ -3,10 +3,12 @@
 // anything is done.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/run_options.h"
+#include "cli/sharing.h"
 #include "cli/target.h"
 
 namespace nvs::cli {
@@ -29,6 +31,7 @@ struct RunFacts {
   std::string working_folder;
   ElfMachine ours;
   Target target;
+  std::optional<Sharing> sharing;  // none: the library is switched off
 };
 
 RunPlan plan_run(const RunOptions& options, const RunFacts& facts);

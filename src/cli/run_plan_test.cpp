@@ -10,7 +10,7 @@ namespace {
 constexpr ElfMachine kOurs = {ELFCLASS64, ELFDATA2LSB, EM_X86_64};
 
 RunFacts facts() {
-  RunFacts facts{"/l/libnvshare.so", "", "/here/now", kOurs, {"/bin/p", ElfFile{}, false}};
+  RunFacts facts{"/l/libnvshare.so", "", "/here/now", kOurs, {"/bin/p", ElfFile{}, false}, {}};
   facts.target.elf->machine = kOurs;
   facts.target.elf->native = facts.target.elf->has_interpreter = true;
   return facts;
@@ -51,6 +51,23 @@ TEST(RunPlan, DebugSetsItsVariablesWithAnAbsolutePath) {
   wanted.debug_file = "/tmp/f.txt";
   EXPECT_EQ(plan_run(wanted, facts()).environment.back(),
             (Variable{"NVSHARE_DEBUG_FILE", "/tmp/f.txt"}));
+}
+
+TEST(RunPlan, SharingNamesTheDaemonAndTheRun) {
+  RunFacts seen = facts();
+  seen.sharing = {"/f", "00000000000000aa", ""};
+  const Variables always = {{"LD_PRELOAD", "/l/libnvshare.so"},
+                            {"NVSHARE_FOLDER", "/f"},
+                            {"NVSHARE_RUN", "00000000000000aa"}};
+  EXPECT_EQ(plan_run(options(), seen).environment, always);
+  EXPECT_TRUE(plan_run(options(), seen).warnings.empty());
+  RunOptions urgent = options();
+  urgent.priority = "high";
+  seen.sharing->warning = "careful";
+  Variables more = always;
+  more.push_back({"NVSHARE_PRIORITY", "high"});
+  EXPECT_EQ(plan_run(urgent, seen).environment, more);
+  EXPECT_EQ(plan_run(urgent, seen).warnings, std::vector<std::string>{"careful"});
 }
 
 TEST(RunPlan, DisableStillLoadsTheLibrary) {

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/ctl/admin_messages.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/ctl/exit_codes.h"
+
+namespace nvs::cli {
+namespace {
+
+constexpr const char* kStatus = R"({"ok":true,"result":{
+  "version":"0.1.0","folder":"/f","pid":12,"uptime_s":3.5,"new_field":[1],
+  "gpus":[{"index":0,"uuid":"GPU-aa","name":"H200","memory_bytes":1024,"mig":false,"mode":"auto",
+    "window_ms":20,"turn_s":null,"holder":4,"waiting":1,"switches":2,"held_s":1.5,"handover_s":0.1,
+    "loose":[]},
+    {"index":1,"uuid":"GPU-bb","name":"H200","memory_bytes":0,"mig":true,"mode":"serial",
+    "window_ms":12.5,"turn_s":30,"holder":null,"waiting":0,"switches":0,"held_s":0,"handover_s":0}],
+  "tenants":[{"id":4,"name":"train.py","program":"python","pod":null,"namespace":null,
+    "container":null,"priority":"high","weight":100,"paused":true,"clients":[{"id":9,"pid":77}],
+    "gpus":[{"gpu":0,"state":"running","used_s":1.25,"waited_s":0.5,"waiting_now_s":0,
+      "longest_wait_s":0.25,"windows":7,"memory_bytes":4096}]}]}})";
+
+TEST(AdminMessages, RequestsAreOneLine) {
+  EXPECT_EQ(status_request(), R"({"command":"status"})");
+  EXPECT_EQ(set_request("mode", "serial", "all"),
+            R"({"command":"set","gpu":"all","mode":"serial"})");
+  EXPECT_EQ(set_request("window", "0.02", "3"), R"({"command":"set","gpu":3,"window_ms":20.0})");
+  EXPECT_EQ(set_request("turn", "30", "GPU-1"), R"({"command":"set","gpu":"GPU-1","turn_s":30.0})");
+  EXPECT_EQ(set_request("turn", "auto", "all"), R"({"command":"set","gpu":"all","turn_s":"auto"})");
+  EXPECT_EQ(pause_request(true, "7"), R"({"command":"pause","tenant":7})");
+  EXPECT_EQ(pause_request(false, "a\"\n7"), R"({"command":"resume","tenant":"a\"\n7"})");
+  EXPECT_EQ(priority_request("low", "x"),
+            R"({"command":"priority","priority":"low","tenant":"x"})");
+  EXPECT_EQ(trace_request(2.5), R"({"command":"trace","seconds":2.5})");
+  // Longer than any number that the daemon gives: a name.
+  EXPECT_EQ(pause_request(true, "12345678901234567890"),
+            R"({"command":"pause","tenant":"12345678901234567890"})");
+}
+
+TEST(AdminMessages, StatusIsRead) {
+  const auto node = status_of(kStatus);
+  ASSERT_TRUE(node) << node.error().text;
+  EXPECT_EQ(node->pid, 12u);
+  EXPECT_EQ(node->uptime_s, 3.5);
+  ASSERT_EQ(node->gpus.size(), 2u);
+  EXPECT_EQ(node->gpus[0].holder, 4u);
+  EXPECT_FALSE(node->gpus[0].turn_s);
+  EXPECT_FALSE(node->gpus[1].holder);
+  EXPECT_EQ(node->gpus[1].turn_s, 30);
+  EXPECT_EQ(node->gpus[1].window_ms, 12.5);
+  ASSERT_EQ(node->tenants.size(), 1u);
+  EXPECT_EQ(node->tenants[0].name, "train.py");
+  EXPECT_TRUE(node->tenants[0].paused);
+  EXPECT_EQ(node->tenants[0].pids, std::vector<std::uint64_t>{77});
+  ASSERT_EQ(node->tenants[0].uses.size(), 1u);
+  EXPECT_EQ(node->tenants[0].uses[0].state, "running");
+  EXPECT_EQ(node->tenants[0].uses[0].used_s, 1.25);
+  EXPECT_EQ(node->tenants[0].uses[0].memory_bytes, 4096u);
+}
+
+TEST(AdminMessages, ARefusalKeepsTheDaemonsWords) {
+  const auto refused = result_text(R"({"ok":false,"code":"not_found","error":"no tenant 'x'"})");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, kCtlRefused);
+  EXPECT_EQ(refused.error().text, "no tenant 'x'");
+  const auto mute = result_text(R"({"ok":false})");
+  ASSERT_FALSE(mute);
+  EXPECT_EQ(mute.error().code, kCtlRefused);
+}
+
+TEST(AdminMessages, WhatIsNotUnderstoodIsAFailure) {
+  for (const char* answer :
+       {"", "x", "[]", "{}", R"({"ok":1})", R"({"ok":true})", R"({"ok":true,"result":[]})",
+        R"({"ok":true,"result":{"gpus":1}})", R"({"ok":true,"result":{"gpus":[{}],"tenants":[]}})",
+        R"({"ok":true,"result":{"gpus":[{"index":"a"}],"tenants":[]}})",
+        R"({"ok":true,"result":{"gpus":[7],"tenants":[]}})"}) {
+    const auto node = status_of(answer);
+    ASSERT_FALSE(node) << answer;
+    EXPECT_EQ(node.error().code, kCtlFailed) << answer;
+    EXPECT_NE(node.error().text.find("of the same version?"), std::string::npos) << answer;
+  }
+}
+
+TEST(AdminMessages, TheResultAsText) {
+  EXPECT_EQ(result_text(R"({"ok":true,"result":{"b":[1]}})").value(),
+            "{\n  \"b\": [\n    1\n  ]\n}\n");
+}
+
+}  // namespace
+}  // namespace nvs::cli

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// What shells need to complete nvsharectl and nvshare. Tenants and GPUs are asked of the daemon
+// while the user types, through `nvsharectl completion tenants` and `gpus`.
+#pragma once
+
+namespace nvs::cli {
+
+inline constexpr const char* kBashCompletion = R"script(# bash completion of nvsharectl and nvshare
+_nvsharectl() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+  local word command="" setting="" given=0 skip=0 folder=() i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    if ((skip)); then skip=0; continue; fi
+    case $word in
+      --folder) folder=(--folder "${COMP_WORDS[i+1]}"); skip=1 ;;
+      --gpu|-o|--output|--seconds) skip=1 ;;
+      -*) ;;
+      *)
+        if [[ -z $command ]]; then command=$word
+        elif [[ $command == set && -z $setting ]]; then setting=$word
+        else ((given++)); fi ;;
+    esac
+  done
+  COMPREPLY=()
+  local IFS=$'\n' words=""
+  case $previous in
+    --folder) mapfile -t COMPREPLY < <(compgen -d -- "$current"); return ;;
+    --gpu) words=$(nvsharectl "${folder[@]}" completion gpus 2>/dev/null) ;;
+    --seconds) return ;;
+    -o|--output)
+      if [[ $command == trace ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$current"); return
+      fi
+      words=$'table\njson' ;;
+    *)
+      case $command:$setting:$given in
+        ::0)
+          words=$'status\ntop\nset\npause\nresume\ntrace\ncompletion'
+          words+=$'\n--folder\n--help\n--version' ;;
+        status:*) words=$'-o\n--folder' ;;
+        trace:*) words=$'-o\n--seconds\n--folder' ;;
+        set::0) words=$'mode\nturn\nwindow\npriority' ;;
+        set:mode:0) words=$'auto\nserial\nconcurrent' ;;
+        set:turn:0) words=$'auto\n10s\n30s\n60s' ;;
+        set:window:0) words=$'10ms\n20ms\n50ms' ;;
+        set:priority:0) words=$'low\nnormal\nhigh' ;;
+        set:priority:1|pause::0|resume::0)
+          words=$(nvsharectl "${folder[@]}" completion tenants 2>/dev/null) ;;
+        set:mode:1|set:turn:1|set:window:1) words="--gpu" ;;
+        completion::0) words=$'bash\nzsh\nfish' ;;
+      esac ;;
+  esac
+  # Compared by hand: compgen would run what looks like a command in a tenant's name.
+  while read -r word; do
+    [[ -n $word && $word == "$current"* ]] && COMPREPLY+=("$(printf %q "$word")")
+  done <<< "$words"
+}
+complete -F _nvsharectl nvsharectl
+
+_nvshare() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} i
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    mapfile -t COMPREPLY < <(compgen -W "run --help --version" -- "$current"); return
+  fi
+  for ((i = 2; i < COMP_CWORD; i++)); do
+    case ${COMP_WORDS[i]} in
+      --) ((i++)); break ;;
+      --priority|--library|--debug-file) ((i++)) ;;
+      -*) ;;
+      *) break ;;
+    esac
+  done
+  if ((i < COMP_CWORD)); then
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+  elif ((i == COMP_CWORD)) && [[ $previous == -- || $current != -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -c -- "$current")
+  elif [[ $previous == --priority ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "low normal high" -- "$current")
+  elif [[ $current == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W \
+      "--priority --no-daemon --debug --debug-file --disable --library --help --" -- "$current")
+  else
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+  fi
+}
+complete -o filenames -F _nvshare nvshare
+)script";
+
+inline constexpr const char* kZshCompletion = R"script(#compdef nvsharectl nvshare
+# zsh completion of nvsharectl and nvshare
+_nvsharectl_words() {
+  local -a found
+  found=("${(@f)$(nvsharectl completion $1 2>/dev/null)}")
+  compadd -a found
+}
+
+_nvsharectl_set() {
+  local -a state
+  _arguments -C '1:setting:(mode turn window priority)' '*::value:->value'
+  case $words[1] in
+    mode) _arguments '1:mode:(auto serial concurrent)' '--gpu=:GPU:_nvsharectl_words gpus' ;;
+    turn) _arguments '1:time:(auto 10s 30s 60s)' '--gpu=:GPU:_nvsharectl_words gpus' ;;
+    window) _arguments '1:time:(10ms 20ms 50ms)' '--gpu=:GPU:_nvsharectl_words gpus' ;;
+    priority) _arguments '1:priority:(low normal high)' '2:tenant:_nvsharectl_words tenants' ;;
+  esac
+}
+
+_nvsharectl() {
+  local -a commands state
+  commands=(
+    'status:GPUs and tenants as a table'
+    'top:the same, live'
+    'set:change how a GPU is shared'
+    'pause:keep a tenant from running'
+    'resume:let it run again'
+    'trace:who ran when, as a file'
+    'completion:a script for a shell'
+  )
+  _arguments -C '--folder=[the folder of the daemon]:folder:_files -/' '--help[help]' \
+    '--version[version]' '1:command:->command' '*::argument:->argument'
+  case $state in
+    command) _describe command commands ;;
+    argument)
+      case $words[1] in
+        status) _arguments '-o[format]:format:(table json)' ;;
+        set) _nvsharectl_set ;;
+        pause|resume) _arguments '1:tenant:_nvsharectl_words tenants' ;;
+        trace) _arguments '-o[file]:file:_files' '--seconds=[how far back]:seconds:' ;;
+        completion) _arguments '1:shell:(bash zsh fish)' ;;
+      esac ;;
+  esac
+}
+
+_nvshare() {
+  _arguments -C '1:command:(run)' '*::argument:->argument'
+  [[ $state == argument ]] && _arguments -S \
+    '--priority=[who goes first]:priority:(low normal high)' \
+    '--no-daemon[start no daemon]' '--debug[log]' '--debug-file=[where to]:file:_files' \
+    '--disable[switch the library off]' '--library=[the library]:file:_files' \
+    '(-):command:_command_names -e' '*::argument:_normal'
+}
+
+compdef _nvsharectl nvsharectl
+compdef _nvshare nvshare
+)script";
+
+inline constexpr const char* kFishCompletion = R"script(# fish completion of nvsharectl and nvshare
+set -l commands status top set pause resume trace completion
+complete -c nvsharectl -f
+complete -c nvsharectl -l folder -x -a '(__fish_complete_directories)' -d 'folder of the daemon'
+complete -c nvsharectl -l help -d help
+complete -c nvsharectl -l version -d version
+complete -c nvsharectl -n "not __fish_seen_subcommand_from $commands" -a "$commands"
+complete -c nvsharectl -n '__fish_seen_subcommand_from status' -s o -x -a 'table json'
+complete -c nvsharectl -n '__fish_seen_subcommand_from trace' -s o -r -F
+complete -c nvsharectl -n '__fish_seen_subcommand_from trace' -l seconds -x
+complete -c nvsharectl -n '__fish_seen_subcommand_from pause resume' \
+  -a '(nvsharectl completion tenants 2>/dev/null)'
+complete -c nvsharectl -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'
+set -l settings mode turn window priority
+complete -c nvsharectl -a "$settings" \
+  -n "__fish_seen_subcommand_from set; and not __fish_seen_subcommand_from $settings"
+complete -c nvsharectl -n '__fish_seen_subcommand_from mode' -a 'auto serial concurrent'
+complete -c nvsharectl -n '__fish_seen_subcommand_from turn' -a 'auto 10s 30s 60s'
+complete -c nvsharectl -n '__fish_seen_subcommand_from window' -a '10ms 20ms 50ms'
+complete -c nvsharectl -n '__fish_seen_subcommand_from mode turn window' -l gpu -x \
+  -a '(nvsharectl completion gpus 2>/dev/null)'
+complete -c nvsharectl -n '__fish_seen_subcommand_from priority' \
+  -a 'low normal high (nvsharectl completion tenants 2>/dev/null)'
+
+complete -c nvshare -n '__fish_use_subcommand' -f -a run
+complete -c nvshare -n '__fish_seen_subcommand_from run' -l priority -x -a 'low normal high'
+complete -c nvshare -n '__fish_seen_subcommand_from run' -l no-daemon -d 'start no daemon'
+complete -c nvshare -n '__fish_seen_subcommand_from run' -l debug -d log
+complete -c nvshare -n '__fish_seen_subcommand_from run' -l debug-file -r -F
+complete -c nvshare -n '__fish_seen_subcommand_from run' -l disable -d 'switch the library off'
+complete -c nvshare -n '__fish_seen_subcommand_from run' -l library -r -F
+complete -c nvshare -n '__fish_seen_subcommand_from run' -f -a '(__fish_complete_subcommand)'
+)script";
+
+}  // namespace nvs::cli

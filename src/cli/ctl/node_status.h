@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the daemon says about the node, as plain data: what `status` and `top` show.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nvs::cli {
+
+struct GpuStatus {
+  std::uint64_t index = 0;
+  std::string uuid;
+  std::string name;
+  std::uint64_t memory_bytes = 0;
+  std::string mode;
+  double window_ms = 0;
+  std::optional<double> turn_s;  // none: chosen by the daemon
+  std::optional<std::uint64_t> holder;
+  std::uint64_t waiting = 0;
+  std::uint64_t switches = 0;
+  double held_s = 0;
+  double handover_s = 0;
+};
+
+struct UseStatus {  // of one GPU by one tenant
+  std::uint64_t gpu = 0;
+  std::string state;
+  double used_s = 0;
+  double waited_s = 0;
+  double waiting_now_s = 0;
+  double longest_wait_s = 0;
+  std::uint64_t windows = 0;
+  std::uint64_t memory_bytes = 0;
+};
+
+struct TenantStatus {
+  std::uint64_t id = 0;
+  std::string name;
+  std::string priority;
+  std::uint64_t weight = 0;
+  bool paused = false;
+  std::vector<std::uint64_t> pids;
+  std::vector<UseStatus> uses;
+};
+
+struct NodeStatus {
+  std::string version;
+  std::string folder;
+  std::uint64_t pid = 0;
+  double uptime_s = 0;
+  std::vector<GpuStatus> gpus;
+  std::vector<TenantStatus> tenants;
+};
+
+}  // namespace nvs::cli

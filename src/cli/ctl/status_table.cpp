@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/ctl/status_table.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "cli/ctl/text_table.h"
+#include "cli/ctl/units.h"
+
+namespace nvs::cli {
+namespace {
+
+constexpr std::size_t kNameColumnsMin = 8;
+constexpr double kMsPerSecond = 1000;
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+// Of the time in which the GPU was wanted, what the changes of tenants cost.
+std::string handover_text(const GpuStatus& gpu) {
+  const double wanted = gpu.held_s + gpu.handover_s;
+  return wanted > 0 ? share_text(gpu.handover_s / wanted) : "-";
+}
+
+std::string memory_text(std::uint64_t bytes) { return bytes == 0 ? "-" : bytes_text(bytes); }
+
+std::vector<std::string> gpu_lines(const NodeStatus& node, std::size_t width) {
+  TextTable table({{"GPU", Align::right},
+                   {"NAME", Align::left, kNameColumnsMin},
+                   {"MEMORY", Align::right},
+                   {"MODE", Align::left},
+                   {"WINDOW", Align::right},
+                   {"TURN", Align::right},
+                   {"HOLDER", Align::left, kNameColumnsMin},
+                   {"WAITING", Align::right},
+                   {"SWITCHES", Align::right},
+                   {"DRAIN", Align::right}});
+  for (const GpuStatus& gpu : node.gpus) {
+    table.add({std::to_string(gpu.index), model_text(gpu), memory_text(gpu.memory_bytes), gpu.mode,
+               window_text(gpu), turn_text(gpu), holder_text(node, gpu),
+               std::to_string(gpu.waiting), std::to_string(gpu.switches), handover_text(gpu)});
+  }
+  return table.lines(width);
+}
+
+std::vector<std::string> tenant_lines(const NodeStatus& node, std::size_t width) {
+  TextTable table({{"ID", Align::right},
+                   {"TENANT", Align::left, kNameColumnsMin},
+                   {"GPU", Align::right},
+                   {"STATE", Align::left},
+                   {"PRIORITY", Align::left},
+                   {"USED", Align::right},
+                   {"WAITED", Align::right},
+                   {"LONGEST", Align::right},
+                   {"MEMORY", Align::right}});
+  for (const TenantStatus& tenant : node.tenants) {
+    const std::string id = std::to_string(tenant.id);
+    for (const UseStatus& use : tenant.uses) {
+      table.add({id, tenant.name, std::to_string(use.gpu), use.state, tenant.priority,
+                 seconds_text(use.used_s), seconds_text(use.waited_s),
+                 seconds_text(use.longest_wait_s), memory_text(use.memory_bytes)});
+    }
+    if (tenant.uses.empty()) {
+      table.add({id, tenant.name, "-", tenant.paused ? "paused" : "absent", tenant.priority, "-",
+                 "-", "-", "-"});
+    }
+  }
+  return table.lines(width);
+}
+
+}  // namespace
+
+std::string headline(const NodeStatus& node) {
+  return "nvshare " + harmless(node.version) + ", pid " + std::to_string(node.pid) + ", up " +
+         seconds_text(node.uptime_s) + ", " + harmless(node.folder);
+}
+
+std::string holder_text(const NodeStatus& node, const GpuStatus& gpu) {
+  if (!gpu.holder) return "-";
+  const auto found =
+      std::find_if(node.tenants.begin(), node.tenants.end(),
+                   [&](const TenantStatus& tenant) { return tenant.id == *gpu.holder; });
+  return found == node.tenants.end() ? std::to_string(*gpu.holder) : found->name;
+}
+
+std::string model_text(const GpuStatus& gpu) {
+  constexpr std::string_view kMaker = "NVIDIA ";
+  return gpu.name.substr(gpu.name.starts_with(kMaker) ? kMaker.size() : 0);
+}
+
+std::string window_text(const GpuStatus& gpu) { return seconds_text(gpu.window_ms / kMsPerSecond); }
+
+std::string turn_text(const GpuStatus& gpu) {
+  return gpu.turn_s ? seconds_text(*gpu.turn_s) : "auto";
+}
+
+std::string status_table(const NodeStatus& node, std::size_t width) {
+  std::string text = headline(node) + "\n\n";
+  text += node.gpus.empty() ? "No GPU so far.\n" : joined(gpu_lines(node, width));
+  text += "\n";
+  text += node.tenants.empty() ? "No tenant. Start one: nvshare run -- COMMAND\n"
+                               : joined(tenant_lines(node, width));
+  return text;
+}
+
+}  // namespace nvs::cli

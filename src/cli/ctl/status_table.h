@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node's state as text, for `status`: GPUs, then tenants, one line each.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "cli/ctl/node_status.h"
+
+namespace nvs::cli {
+
+// Width 0: as wide as need be. Otherwise names give way, the rest does not.
+std::string status_table(const NodeStatus& node, std::size_t width);
+
+// What `status` and `top` have in common.
+std::string headline(const NodeStatus& node);
+std::string holder_text(const NodeStatus& node, const GpuStatus& gpu);
+// Without its maker, who is always the same: the room is for the model.
+std::string model_text(const GpuStatus& gpu);
+std::string window_text(const GpuStatus& gpu);
+std::string turn_text(const GpuStatus& gpu);
+
+}  // namespace nvs::cli

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/ctl/status_table.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/ctl/test_node.h"
+
+namespace nvs::cli {
+namespace {
+
+constexpr const char* kIn80Columns = R"(nvshare 0.1.0, pid 812, up 2h13m, /var/run/nvshare
+
+GPU  NAME  MEMORY  MODE    WINDOW   TURN  HOLDER    WAITING  SWITCHES  DRAIN
+  0  H200  140GiB  auto      20ms   auto  train.py        1    104233   0.6%
+  1  H200  140GiB  serial    20ms  30.0s  -               0         0      -
+
+ID  TENANT               GPU  STATE    PRIORITY    USED  WAITED  LONGEST  MEMORY
+ 1  train.py               0  running  normal     1h06m   2m01s     42ms   12GiB
+ 2  research/llama-se..    0  waiting  high      50m00s    3.2s     20ms   20GiB
+ 2  research/llama-se..    1  idle     high        1.5s       0        0       -
+ 3  a?[31m??               -  paused   low            -       -        -       -
+)";
+
+TEST(StatusTable, FitsInto80Columns) { EXPECT_EQ(status_table(test_node(), 80), kIn80Columns); }
+
+TEST(StatusTable, WithoutALimitNothingIsCut) {
+  const std::string text = status_table(test_node(), 0);
+  EXPECT_NE(text.find("research/llama-serve-7c9d8f5b6-x2x4q"), std::string::npos);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+TEST(StatusTable, AnEmptyNode) {
+  NodeStatus node;
+  node.version = "0.1.0";
+  node.folder = "/f";
+  node.pid = 7;
+  EXPECT_EQ(status_table(node, 80),
+            "nvshare 0.1.0, pid 7, up 0, /f\n\nNo GPU so far.\n\n"
+            "No tenant. Start one: nvshare run -- COMMAND\n");
+}
+
+TEST(StatusTable, AHolderThatIsNotListedIsShownByItsNumber) {
+  NodeStatus node = test_node();
+  node.gpus[0].holder = 77;
+  EXPECT_EQ(holder_text(node, node.gpus[0]), "77");
+  EXPECT_EQ(holder_text(node, node.gpus[1]), "-");
+}
+
+}  // namespace
+}  // namespace nvs::cli

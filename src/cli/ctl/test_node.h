@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node for tests: two GPUs, three tenants in the states that matter, one with a nasty name.
+#pragma once
+
+#include "cli/ctl/node_status.h"
+
+namespace nvs::cli {
+
+inline NodeStatus test_node() {
+  constexpr std::uint64_t kGib = std::uint64_t{1} << 30U;
+  NodeStatus node;
+  node.version = "0.1.0";
+  node.folder = "/var/run/nvshare";
+  node.pid = 812;
+  node.uptime_s = 7980;
+  GpuStatus first{0, "GPU-aa", "NVIDIA H200", 140 * kGib, "auto", 20, {},
+                  1, 1,        104'233,       7000,       41.5};
+  GpuStatus second{1, "GPU-bb", "NVIDIA H200", 140 * kGib, "serial", 20, 30.0, {}, 0, 0, 0, 0};
+  node.gpus = {first, second};
+  node.tenants = {
+      {1,
+       "train.py",
+       "normal",
+       100,
+       false,
+       {4001},
+       {{0, "running", 4000, 120.5, 0, 0.0421, 90'000, 12 * kGib}}},
+      {2,
+       "research/llama-serve-7c9d8f5b6-x2x4q",
+       "high",
+       100,
+       false,
+       {4002, 4003},
+       {{0, "waiting", 3000, 3.25, 0.012, 0.0198, 80'000, 20 * kGib},
+        {1, "idle", 1.5, 0, 0, 0, 1, 0}}},
+      {3, "a\x1b[31m\xff\n", "low", 100, true, {}, {}},
+  };
+  return node;
+}
+
+}  // namespace nvs::cli

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/daemon_folder.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "cli/test_folder.h"
+
+namespace nvs::cli {
+namespace {
+
+TEST(DaemonFolder, IsInTheRuntimeFolderOfItsUser) {
+  const TestFolder folder;
+  const std::string runtime = std::filesystem::path(folder.path("x")).parent_path().string();
+  EXPECT_EQ(user_folder(runtime, ::geteuid()), runtime + "/nvshare");
+}
+
+TEST(DaemonFolder, IsInTmpWhereTheVariableIsNoUse) {
+  const TestFolder folder;
+  const std::string file = folder.write("file", "");
+  const std::string runtime = std::filesystem::path(file).parent_path().string();
+  const std::string own = "/tmp/nvshare-" + std::to_string(::geteuid());
+  for (const std::string& unusable :
+       {std::string(), std::string("relative"), file, folder.path("none")}) {
+    EXPECT_EQ(user_folder(unusable, ::geteuid()), own) << unusable;
+  }
+  EXPECT_EQ(user_folder(runtime, ::geteuid() + 1),
+            "/tmp/nvshare-" + std::to_string(::geteuid() + 1));
+}
+
+TEST(DaemonFolder, HasTwoSockets) {
+  EXPECT_EQ(tenant_socket("/f"), "/f/tenant/scheduler.sock");
+  EXPECT_EQ(admin_socket("/f"), "/f/admin.sock");
+  EXPECT_EQ(node_folder(), "/var/run/nvshare");
+}
+
+}  // namespace
+}  // namespace nvs::cli

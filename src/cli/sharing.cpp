@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sharing.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include <sys/random.h>
+
+#include "base/result.h"
+#include "cli/daemon_folder.h"
+#include "cli/daemon_search.h"
+#include "cli/daemon_start.h"
+
+namespace nvs::cli {
+namespace {
+
+constexpr std::size_t kRunDigits = 16;
+
+Outcome<std::string> new_run() {
+  std::uint64_t number = 0;
+  // Zero means none.
+  while (number == 0) {
+    if (::getrandom(&number, sizeof number, 0) != sizeof number && errno != EINTR) {
+      return failure(std::string("cannot make a number for this run: ") + std::strerror(errno));
+    }
+  }
+  char digits[kRunDigits + 1];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(number));
+  return std::string(digits);
+}
+
+std::optional<std::string> unless_empty(const std::optional<std::string>& text) {
+  return text && text->empty() ? std::nullopt : text;
+}
+
+Outcome<void> check(const SharingRequest& request) {
+  const std::string folder = request.folder.value_or("");
+  if (!folder.empty() && folder.front() != '/') {
+    return failure("NVSHARE_FOLDER is '" + folder + "': it takes an absolute path");
+  }
+  const std::string priority = request.priority.value_or("");
+  if (!priority.empty() && !is_priority(priority)) {
+    return failure("NVSHARE_PRIORITY is '" + priority + "': it takes low, normal or high");
+  }
+  const std::string run = request.run.value_or("");
+  if (!run.empty() && !is_run(run)) {
+    return failure("NVSHARE_RUN is '" + run + "': it takes 16 hexadecimal digits; unset it");
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_run(std::string_view text) {
+  return text.size() == kRunDigits &&
+         text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos &&
+         text.find_first_not_of('0') != std::string_view::npos;
+}
+
+Outcome<Sharing> arrange_sharing(const RunOptions& options, const SharingRequest& request) {
+  NVS_TRY(check(request));
+  const std::optional<std::string> outer = unless_empty(request.run);
+  const DaemonChoice choice =
+      choose_daemon({unless_empty(request.folder), outer.has_value(), node_folder(), own_folder()},
+                    real_probes());
+  Sharing sharing{choice.folder, "", choice.warning};
+  sharing.run = outer ? *outer : NVS_TRY(new_run());
+  if (!choice.start) return sharing;
+  if (options.no_daemon) {
+    // Where one would come, should it come later.
+    sharing.folder = unless_empty(request.folder).value_or(node_folder());
+    sharing.warning.clear();
+    return sharing;
+  }
+  const std::string program = NVS_TRY(find_daemon(request.program_folder, request.search_path));
+  NVS_TRY(start_daemon(program, choice.folder));
+  return sharing;
+}
+
+}  // namespace nvs::cli
