@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cuda_sim/kernels/elementwise.h"
+#include "cuda_sim/kernels/meet.h"
 #include "cuda_sim/kernels/products.h"
 
 namespace nvs::sim {
@@ -17,8 +18,9 @@ const Builtin* find_builtin(std::string_view name) {
   static const Spin spin;
   static const Matmul matmul;
   static const Infer infer;
-  static const std::array<const Builtin*, 8> all = {&fill,  &step, &add,    &add3,
-                                                    &check, &spin, &matmul, &infer};
+  static const Meet meet;
+  static const std::array<const Builtin*, 9> all = {&fill, &step,   &add,   &add3, &check,
+                                                    &spin, &matmul, &infer, &meet};
   for (const Builtin* kernel : all) {
     if (kernel->name() == name) return kernel;
   }

@@ -38,6 +38,10 @@ class Builtin {
   /// Computes, with a view of each touched range. Returns how many values it read that nobody ever
   /// wrote.
   virtual std::uint64_t run(const std::byte* arguments, std::span<const View> views) const = 0;
+  /// Whether it still waits for somebody else after run(); without views, whether it ever might.
+  virtual bool waits(const std::byte* /*arguments*/, std::span<const View> /*views*/) const {
+    return false;
+  }
 };
 
 /// Null if there is no such kernel.

@@ -171,6 +171,26 @@ TEST(Builtin, InferSumsTheStripesOfTheWeights) {
   for (std::uint64_t j = 0; j < kState; ++j) EXPECT_EQ(state.get(j), 10 + expected[j]) << j;
 }
 
+TEST(Builtin, MeetWaitsUntilTheOtherHasComeToo) {
+  std::uint32_t words[2] = {6, 0xffffffff};
+  View own;
+  View other;
+  own.append(nullptr, 0, reinterpret_cast<std::byte*>(&words[0]), sizeof words[0]);
+  other.append(nullptr, 0, reinterpret_cast<std::byte*>(&words[1]), sizeof words[1]);
+  const std::vector<View> views = {own, other};
+  const Builtin& meet = *find_builtin("nvs_meet");
+  const Arguments arguments(kAddress, kAddress, std::uint32_t{7});
+  EXPECT_TRUE(meet.waits(arguments.data(), {})) << "it may";
+  EXPECT_EQ(meet.run(arguments.data(), views), 0U);
+  EXPECT_EQ(words[0], 7U);
+  EXPECT_TRUE(meet.waits(arguments.data(), views)) << "the other is behind, by eight rounds";
+  words[1] = 7;
+  EXPECT_FALSE(meet.waits(arguments.data(), views));
+  words[1] = 8;
+  EXPECT_FALSE(meet.waits(arguments.data(), views)) << "the other may be ahead";
+  EXPECT_FALSE(find_builtin("nvs_fill")->waits(arguments.data(), {}));
+}
+
 TEST(Builtin, TouchesCoverExactlyWhatIsUsed) {
   const auto touches = find_builtin("nvs_add3")
                            ->touches(Arguments(std::uint64_t{0x1000}, std::uint64_t{0x2000},

@@ -55,6 +55,10 @@ bool KernelOp::is_light() const {
   return bytes <= kLightBytes;
 }
 
+bool KernelOp::hangs() const {
+  return hangs_ || work_.function->builtin->waits(work_.arguments.data(), views_);
+}
+
 std::vector<Range> KernelOp::touches() const {
   std::vector<Range> ranges;
   ranges.reserve(memory_.size());

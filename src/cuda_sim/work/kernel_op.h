@@ -18,7 +18,7 @@ class KernelOp final : public Op {
   bool is_light() const override;
   std::vector<Range> touches() const override;
   const char* name() const override { return work_.function->builtin->name(); }
-  bool hangs() const override { return hangs_; }
+  bool hangs() const override;
 
  private:
   Driver& driver_;
