@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A daemon that is killed and comes back: tenants run on meanwhile, and are what they were before.
+
+usage: restarts_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
+"""
+
+import unittest
+
+from fault_case import SIGCONT, SIGSTOP, FaultCase
+from tenant import PATIENCE_S
+
+
+class Restarts(FaultCase):
+    def wait_until_adopted(self, *tenants):
+        for tenant in tenants:
+            self.wait_until(lambda one=tenant: self.on_gpu(one), f"{tenant.pid} in status")
+
+    def test_tenants_run_on_and_take_windows_again(self):
+        first, second = self.worker(), self.worker()
+        self.kill_daemon()
+        self.check_goes_on(first, second)
+        self.start_daemon()
+        self.wait_until_adopted(first, second)
+        self.assertEqual(len(self.status()["tenants"]), 2)
+        self.wait_for_windows(first)
+        self.wait_for_windows(second)
+        self.check_goes_on(first, second)
+        self.finish(first, second)
+
+    def test_what_was_set_stays_set(self):
+        first, second = self.worker(), self.worker()
+        self.ask(command="set", gpu="all", window_ms=7)
+        self.ask(command="priority", tenant=self.row_of(first)["id"], priority="high")
+        self.ask(command="pause", tenant=self.row_of(second)["id"])
+        self.wait_for_state(second, "paused")
+        self.kill_daemon()
+        rounds = second.progress()
+        self.check_goes_on(first)
+        self.start_daemon()
+        self.wait_until_adopted(first, second)
+        self.check_goes_on(first)
+        self.wait_for_state(second, "paused")
+        # What it had queued before the pause may have ended since.
+        self.assertLessEqual(second.progress(), rounds + 1)
+        self.assertEqual(self.status()["gpus"][0]["window_ms"], 7)
+        self.assertEqual(self.row_of(first)["priority"], "high")
+        self.ask(command="resume", tenant=self.row_of(second)["id"])
+        self.check_goes_on(first, second)
+        self.wait_for_windows(second)
+        self.finish(first, second)
+
+    def test_the_mode_stays(self):
+        first, second = self.worker(), self.worker()
+        self.ask(command="set", gpu="all", mode="serial", turn_s=0.2)
+        self.kill_daemon()
+        self.start_daemon()
+        self.wait_until_adopted(first, second)
+        gpu = self.status()["gpus"][0]
+        self.assertEqual((gpu["mode"], gpu["turn_s"]), ("serial", 0.2))
+        self.wait_for_windows(first, 2)
+        self.wait_for_windows(second, 2)
+        self.finish(first, second)
+
+    def test_again_and_again(self):
+        first, second = self.worker(), self.worker()
+        for _ in range(4):
+            self.kill_daemon()
+            self.start_daemon()
+            self.check_goes_on(first, second)
+        self.wait_until_adopted(first, second)
+        self.wait_for_windows(first)
+        self.wait_for_windows(second)
+        self.finish(first, second)
+
+    def test_tenants_that_come_and_go_meanwhile(self):
+        first, leaver = self.worker(), self.worker()
+        self.kill_daemon()
+        leaver.finish()
+        late = self.worker()
+        self.start_daemon()
+        self.wait_until_adopted(first, late)
+        self.assertIsNone(self.row_of(leaver))
+        self.wait_for_windows(late)
+        self.finish(first, late)
+
+    def test_a_clean_stop(self):
+        first, second = self.worker(), self.worker()
+        self.daemon.terminate()
+        self.assertEqual(self.daemon.wait(PATIENCE_S), 0)
+        self.check_goes_on(first, second)
+        self.start_daemon()
+        self.wait_until_adopted(first, second)
+        self.wait_for_windows(first)
+        self.finish(first, second)
+
+    def test_a_daemon_that_stands_still(self):
+        first, second = self.worker(), self.worker()
+        self.daemon.send_signal(SIGSTOP)
+        # Whoever waits for its word finds out that there is none, and runs without it.
+        self.check_goes_on(first, second)
+        self.daemon.send_signal(SIGCONT)
+        self.wait_until_adopted(first, second)
+        self.wait_for_windows(first)
+        self.wait_for_windows(second)
+        self.check_goes_on(first, second)
+        self.assertEqual(len(self.status()["tenants"]), 2)
+        self.finish(first, second)
+
+
+if __name__ == "__main__":
+    unittest.main()

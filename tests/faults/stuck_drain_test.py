@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A tenant whose drain cannot complete runs beside the others, and is one of them again afterwards.
+
+usage: stuck_drain_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
+"""
+
+import unittest
+
+from fault_case import FaultCase
+
+
+class StuckDrain(FaultCase):
+    def stuck(self):
+        tenant = self.tenant("hang", NVSHARE_SIM_HANG_KERNEL="nvs_spin")
+        tenant.wait_for_line("hangs")
+        return tenant
+
+    def test_the_other_goes_on_and_finishes(self):
+        stuck, other = self.stuck(), self.worker()
+        self.wait_for_state(stuck, "loose")
+        self.assertEqual(self.status()["gpus"][0]["loose"], [self.row_of(stuck)["id"]])
+        self.check_goes_on(other)
+        self.finish(other)
+        stuck.say()
+        stuck.wait_for_line("released")
+        self.finish(stuck)
+
+    def test_it_is_one_of_them_again_when_its_kernel_ends(self):
+        stuck, other = self.stuck(), self.worker()
+        self.wait_for_state(stuck, "loose")
+        stuck.say()
+        stuck.wait_for_line("released")
+        self.wait_until(lambda: not self.status()["gpus"][0]["loose"], "nobody loose")
+        self.check_goes_on(stuck, other)
+        self.wait_for_windows(stuck)
+        self.finish(stuck, other)
+
+    def test_killed_while_it_is_stuck(self):
+        stuck, other = self.stuck(), self.worker()
+        self.wait_for_state(stuck, "loose")
+        stuck.kill()
+        self.wait_until_forgotten(stuck)
+        self.assertEqual(self.status()["gpus"][0]["loose"], [])
+        self.check_goes_on(other)
+        self.finish(other)
+
+
+if __name__ == "__main__":
+    unittest.main()
