@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/case.h"
 #include "bench/cases/driver_case.h"
+#include "bench/cases/idle_case.h"
+#include "bench/cases/latency_case.h"
 #include "bench/cases/overhead_case.h"
+#include "bench/cases/pair_case.h"
+#include "bench/cases/scale_case.h"
 
 namespace nvs::bench {
 
 const std::vector<const Case*>& all_cases() {
   static const DriverCase driver;
   static const OverheadCase overhead;
-  static const std::vector<const Case*> cases = {&driver, &overhead};
+  static const PairCase pair;
+  static const LatencyCase latency;
+  static const IdleCase idle;
+  static const ScaleCase scale;
+  static const std::vector<const Case*> cases = {&driver,  &overhead, &pair,
+                                                 &latency, &idle,     &scale};
   return cases;
 }
 

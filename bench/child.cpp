@@ -29,9 +29,7 @@ constexpr int kResultFd = 3;
 constexpr std::int64_t kNoDeadline = -1;
 constexpr double kFarewellSeconds = 5;
 
-std::int64_t in_seconds(double seconds) {
-  return now_ns() + static_cast<std::int64_t>(seconds * 1e9);
-}
+std::int64_t in_seconds(double seconds) { return now_ns() + nanoseconds(seconds); }
 
 struct Pipe {
   UniqueFd read;
@@ -70,6 +68,13 @@ std::string describe_exit(const siginfo_t& info) {
                                     : fmt::format("was killed by signal {}", info.si_status);
 }
 
+// WNOWAIT leaves the entry for the destructor, so that the pid cannot be reused before.
+siginfo_t end_of(pid_t pid, int flags) {
+  siginfo_t info{};
+  ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT | flags);
+  return info;
+}
+
 }  // namespace
 
 std::int64_t now_ns() {
@@ -77,6 +82,8 @@ std::int64_t now_ns() {
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
+
+std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
 void sleep_until_ns(std::int64_t at_ns) {
   const timespec until{at_ns / 1'000'000'000, at_ns % 1'000'000'000};
@@ -166,23 +173,32 @@ void Child::send(const nlohmann::json& message) {
   write_line(to_child_.get(), message);
 }
 
-nlohmann::json Child::receive(double timeout_s) {
+std::optional<nlohmann::json> Child::next_message(double timeout_s) {
   std::optional<nlohmann::json> message;
   try {
     message = reader_->next(in_seconds(timeout_s));
   } catch (const Failure& failure) {
     throw Failure(fmt::format("{}: {}", name_, failure.what()));
   }
-  if (!message) {
-    // WNOWAIT leaves the entry for the destructor, so that the pid cannot be reused before.
-    siginfo_t info{};
-    ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT);
-    throw Failure(fmt::format("{} {}", name_, describe_exit(info)));
-  }
-  if (message->contains("error")) {
+  if (message && message->contains("error")) {
     throw Failure(fmt::format("{}: {}", name_, (*message)["error"].get<std::string>()));
   }
+  return message;
+}
+
+nlohmann::json Child::receive(double timeout_s) {
+  std::optional<nlohmann::json> message = next_message(timeout_s);
+  if (!message) throw Failure(fmt::format("{} {}", name_, describe_exit(end_of(pid_, 0))));
   return *std::move(message);
+}
+
+bool Child::exited() const { return end_of(pid_, WNOHANG).si_pid != 0; }
+
+int Child::wait_for_end(double timeout_s) {
+  while (next_message(timeout_s)) {
+  }
+  const siginfo_t info = end_of(pid_, 0);
+  return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
 ParentLink::ParentLink() : reader_(STDIN_FILENO) {}

@@ -21,6 +21,7 @@ namespace nvs::bench {
 // The clock that all processes of a machine share; start times that are sent to children are
 // instants of it.
 std::int64_t now_ns();
+std::int64_t nanoseconds(double seconds);
 void sleep_until_ns(std::int64_t at_ns);
 
 // A pipe end that reads or writes JSON lines.
@@ -54,8 +55,14 @@ class Child {
   void send(const nlohmann::json& message);
   // Throws Failure if the child reports an error, is gone, or says nothing for so long.
   nlohmann::json receive(double timeout_s);
+  bool exited() const;
+  // Waits until it has ended by itself: its exit code, or 128 + the signal that killed it. Throws
+  // Failure if it reports an error or does not end in that time.
+  int wait_for_end(double timeout_s);
 
  private:
+  // Nothing at the end of what it says.
+  std::optional<nlohmann::json> next_message(double timeout_s);
   void spawn(const std::string& role, const Environment& extra, const std::string& program);
 
   std::string name_;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "bench/child.h"
 #include "bench/failure.h"
 
 namespace nvs::bench {
@@ -125,7 +126,8 @@ std::string Machine::violations() const {
   return text.c_str();
 }
 
-OverrunMeter::OverrunMeter(const Machine& machine) : machine_(machine), start_(read()) {}
+OverrunMeter::OverrunMeter(const Machine& machine, Against against)
+    : machine_(machine), against_(against), start_ns_(now_ns()), start_(read()) {}
 
 OverrunMeter::Totals OverrunMeter::read() const {
   Totals sum;
@@ -147,6 +149,7 @@ std::optional<double> OverrunMeter::share() const {
   if (!machine_.simulated()) return std::nullopt;
   const Totals now = read();
   const auto overrun = static_cast<double>(now.overrun_ns - start_.overrun_ns);
+  if (against_ == Against::kElapsed) return overrun / static_cast<double>(now_ns() - start_ns_);
   // Without any modelled GPU time there is nothing to be late against.
   const auto busy = static_cast<double>(now.busy_ns - start_.busy_ns);
   return busy > 0 ? overrun / busy : 0.0;

@@ -42,6 +42,8 @@ class Machine {
   std::uint64_t scaled(std::uint64_t nominal) const { return nominal / scale_; }
   // What a wall clock's seconds are on the machine that is modelled.
   double nominal_seconds(double wall_s) const { return wall_s / time_factor_; }
+  // How long something that takes so many nominal seconds takes here.
+  double wall_seconds(double nominal_s) const { return nominal_s * time_factor_; }
 
   // Lines the simulator has recorded against this run; empty if there are none or on a GPU.
   std::string violations() const;
@@ -57,8 +59,12 @@ class Machine {
 // Reads the simulator's lateness since construction, over all its GPUs.
 class OverrunMeter {
  public:
-  explicit OverrunMeter(const Machine& machine);
-  // Lateness over modelled time; nothing on a GPU.
+  // What lateness is held against: the time that GPUs were busy, or, where they sleep on purpose
+  // and what is measured is the whole time, the time that went by.
+  enum class Against { kBusy, kElapsed };
+
+  explicit OverrunMeter(const Machine& machine, Against against = Against::kBusy);
+  // Lateness over that time; nothing on a GPU.
   std::optional<double> share() const;
 
  private:
@@ -69,6 +75,8 @@ class OverrunMeter {
   Totals read() const;
 
   const Machine& machine_;
+  Against against_;
+  std::int64_t start_ns_;
   Totals start_;
 };
 

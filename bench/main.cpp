@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // nvshare-bench: runs cases and shows what they measured. See README.md for how to add one.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -15,6 +16,7 @@
 #include "bench/failure.h"
 #include "bench/machine.h"
 #include "bench/options.h"
+#include "bench/program.h"
 #include "bench/report.h"
 #include "bench/tenants.h"
 
@@ -33,7 +35,7 @@ bool run_case(const Machine& machine, const Case& item, const Options& options) 
   ::alarm(kCaseSeconds);
   Report report({item.name(), machine.description()}, options.format, stdout);
   try {
-    item.run({machine, options.quick, options.library, report});
+    item.run({machine, options.quick, options.library, options.python, report});
   } catch (const std::exception&) {
     // What was measured before is shown all the same.
     report.finish();
@@ -44,9 +46,20 @@ bool run_case(const Machine& machine, const Case& item, const Options& options) 
   return report.acceptable();
 }
 
+// The cases of one run share a machine, so they all get the time of the one that needs most.
+SimulatorOptions simulator_for(const Options& options) {
+  SimulatorOptions result = options.simulator;
+  double needed = 1;
+  for (const std::string& name : options.cases) {
+    needed = std::max(needed, find_case(name)->time_factor());
+  }
+  if (!result.time_factor) result.time_factor = needed;
+  return result;
+}
+
 int run(const Options& options) {
   std::string remark;
-  const Machine machine = Machine::open(options.backend, options.simulator, remark);
+  const Machine machine = Machine::open(options.backend, simulator_for(options), remark);
   if (!remark.empty()) fmt::print(stderr, "nvshare-bench: {}\n", remark);
   bool acceptable = true;
   for (const std::string& name : options.cases) {
@@ -63,7 +76,7 @@ int main_with(const std::vector<std::string>& arguments) {
   // A child that is gone must be an error message, not the end of its parent.
   ::signal(SIGPIPE, SIG_IGN);
   if (arguments.size() == 2 && arguments[0] == "--child") {
-    return child_main({{kTenantRole, run_tenant}}, arguments[1]);
+    return child_main({{kTenantRole, run_tenant}, {kProgramRole, run_program}}, arguments[1]);
   }
   ::signal(SIGALRM, out_of_time);
   const tl::expected<Options, EarlyExit> options = parse_options(arguments, case_names());

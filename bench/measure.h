@@ -37,11 +37,12 @@ struct Measured {
 
 // Calls `measure` until the simulator was on time, a few times at most; the last result counts.
 template <class Measure>
-auto measure_on_time(const Bench& bench, Progress& progress, const Measure& measure)
+auto measure_on_time(const Bench& bench, Progress& progress, const Measure& measure,
+                     OverrunMeter::Against against = OverrunMeter::Against::kBusy)
     -> Measured<decltype(measure())> {
   const int attempts = bench.quick ? 2 : 3;
   for (int attempt = 1;; ++attempt) {
-    const OverrunMeter meter(bench.machine);
+    const OverrunMeter meter(bench.machine, against);
     auto result = measure();
     const std::optional<double> overrun = meter.share();
     if (overrun.value_or(0) <= kOverrunMax || attempt == attempts) {

@@ -38,6 +38,7 @@ std::string footer(const std::vector<CaseName>& cases) {
       "  nvshare-bench driver --sim t4 --quick     a simulated T4, in under 30 s\n"
       "  nvshare-bench driver --gpu --check        for CI on a GPU machine\n"
       "  nvshare-bench overhead --sim h200         what the library costs, counted\n"
+      "  nvshare-bench pair latency idle --gpu     what sharing costs under the daemon\n"
       "  nvshare-bench driver --json | jq -r '[.what, .value, .unit] | @tsv'\n",
       list_of(cases));
 }
@@ -62,11 +63,14 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--library", options.library,
                  "the libnvshare.so to measure ($NVSHARE_LIBRARY, else the one built beside)")
       ->type_name("FILE");
+  app.add_option("--python", options.python,
+                 "also measure PyTorch with the tq.py of this folder (pair, overhead)")
+      ->type_name("FOLDER");
   app.add_option("--gpus", options.simulator.gpus, "simulated GPUs (1)")->type_name("N");
   app.add_option("--scale", options.simulator.scale, "simulated memory is N times smaller (64)")
       ->type_name("N");
   app.add_option("--time-factor", options.simulator.time_factor,
-                 "all simulated times are X times as long (1)")
+                 "all simulated times are X times as long (1, or what the case needs)")
       ->type_name("X");
 }
 
@@ -76,6 +80,7 @@ std::string complaint(const CLI::App& app, const Options& options,
   const SimulatorOptions& sim = options.simulator;
   const bool on_sim = app.count("--sim") > 0;
   if (on_sim && app.count("--gpu") > 0) return "--sim and --gpu exclude each other";
+  if (on_sim && !options.python.empty()) return "--python needs a GPU: PyTorch knows no simulator";
   if (std::find(kPresets.begin(), kPresets.end(), sim.preset) == kPresets.end()) {
     return fmt::format("no preset '{}': --sim takes one of {}", sim.preset,
                        fmt::join(kPresets, ", "));

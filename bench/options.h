@@ -34,6 +34,7 @@ struct Options {
   SimulatorOptions simulator;
   Format format = Format::kTable;
   std::string library;  // empty: not given
+  std::string python;   // folder of tq.py; empty: no rows from Python
   bool check = false;
   bool quick = false;
   bool list = false;

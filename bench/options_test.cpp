@@ -27,6 +27,7 @@ TEST(Options, TheDefaultsAskForAnyGpuAndATable) {
   EXPECT_EQ(options->simulator.preset, "h200");
   EXPECT_EQ(options->format, Format::kTable);
   EXPECT_EQ(options->library, "");
+  EXPECT_EQ(options->python, "");
   EXPECT_FALSE(options->check || options->quick || options->list);
 }
 
@@ -47,6 +48,10 @@ TEST(Options, AllOfThem) {
 }
 
 TEST(Options, GpuMayBeForced) { EXPECT_EQ(parse({"driver", "--gpu"})->backend, Backend::kGpu); }
+
+TEST(Options, ProgramsForPythonAreAFolder) {
+  EXPECT_EQ(parse({"driver", "--gpu", "--python", "programs"})->python, "programs");
+}
 
 TEST(Options, ListNeedsNoCase) { EXPECT_TRUE(parse({"--list"})->list); }
 
@@ -71,6 +76,7 @@ TEST(Options, BadInputIsExplained) {
   expect_bad({"driver", "--sim", "h200", "--gpus", "17"}, "--gpus must be 1 to 16");
   expect_bad({"driver", "--sim", "h200", "--time-factor", "nan"}, "--time-factor must be");
   expect_bad({"driver", "--frobnicate"}, "--frobnicate");
+  expect_bad({"driver", "--sim", "h200", "--python", "programs"}, "--python needs a GPU");
 }
 
 TEST(Options, ListIsOneLineACase) {

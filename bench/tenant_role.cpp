@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <optional>
+#include <random>
 #include <string>
 
 #include "bench/failure.h"
@@ -18,25 +20,48 @@ namespace {
 constexpr double kQueuedSeconds = 0.025;
 constexpr double kQueuedKernelsMin = 4;
 constexpr double kQueuedKernelsMax = 64;
+// A sleeping thread may wake up so late; the rest of the time until an arrival is spun.
+constexpr std::int64_t kSpin_ns = 100'000;
 
 std::size_t queue_depth(const Load& load) {
   const double depth = std::ceil(kQueuedSeconds / load.kernel_s);
   return static_cast<std::size_t>(std::clamp(depth, kQueuedKernelsMin, kQueuedKernelsMax));
 }
 
+void wait_until_exactly(std::int64_t at_ns) {
+  if (at_ns - now_ns() > kSpin_ns) sleep_until_ns(at_ns - kSpin_ns);
+  while (now_ns() < at_ns) {
+  }
+}
+
+// Sleeps of `mean_s`, give or take a half, that add up to `count * mean_s`: however long tenants
+// with different seeds take, it is not for their sleeps.
+std::vector<double> sleeps(int count, double mean_s, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> factor(0.5, 1.5);
+  std::vector<double> result(static_cast<std::size_t>(count));
+  for (double& sleep_s : result) sleep_s = factor(random);
+  const double sum = std::accumulate(result.begin(), result.end(), 0.0);
+  for (double& sleep_s : result) sleep_s *= mean_s * count / sum;
+  return result;
+}
+
 struct Command {
-  std::string action;
-  std::size_t load;
+  nlohmann::json object;
   std::int64_t start_ns;
   std::int64_t from_ns;
   std::int64_t to_ns;
 
-  explicit Command(const nlohmann::json& object)
-      : action(object.at("action").get<std::string>()),
-        load(object.at("load").get<std::size_t>()),
-        start_ns(object.at("start_ns").get<std::int64_t>()),
-        from_ns(object.at("from_ns").get<std::int64_t>()),
-        to_ns(object.at("to_ns").get<std::int64_t>()) {}
+  explicit Command(const nlohmann::json& message)
+      : object(message),
+        start_ns(get<std::int64_t>("start_ns")),
+        from_ns(get<std::int64_t>("from_ns")),
+        to_ns(get<std::int64_t>("to_ns")) {}
+
+  template <class Value>
+  Value get(const char* name) const {
+    return object.at(name).get<Value>();
+  }
 };
 
 class Tenant {
@@ -50,16 +75,33 @@ class Tenant {
   }
 
   nlohmann::json obey(const Command& command) const {
-    if (command.action == "saturate") return saturate(command);
-    if (command.action == "latency") return latency(command);
-    throw Failure("unknown action " + command.action);
+    const auto action = command.get<std::string>("action");
+    if (action == "saturate") return saturate(command);
+    if (action == "latency") return latency(command);
+    if (action == "arrivals") return arrivals(command);
+    if (action == "bursts") return bursts(command);
+    throw Failure("unknown action " + action);
   }
 
  private:
+  const LoadedKernel& kernel_of(const Command& command) const {
+    return *kernels_.at(command.get<std::size_t>("load"));
+  }
+  double nominal(std::int64_t span_ns) const {
+    return gpu_.machine().nominal_seconds(static_cast<double>(span_ns) * 1e-9);
+  }
+  std::int64_t wall_ns(double nominal_s) const {
+    return nanoseconds(gpu_.machine().wall_seconds(nominal_s));
+  }
+  void request() const {
+    gpu_.tiny(stream_.get(), tiny_data_.address());
+    gpu_.synchronize();
+  }
+
   // Completed kernels are counted by their events, so what is still queued at the end does not
   // count.
   nlohmann::json saturate(const Command& command) const {
-    const LoadedKernel& kernel = *kernels_.at(command.load);
+    const LoadedKernel& kernel = kernel_of(command);
     std::vector<Event> events;
     for (std::size_t i = queue_depth(kernel.load()); i > 0; --i) events.emplace_back(gpu_);
     CompletionWindow window(command.from_ns, command.to_ns);
@@ -76,19 +118,48 @@ class Tenant {
       event.record(kernel.stream());
     }
     gpu_.synchronize();
-    return {{"rate", window.rate()}};
+    return {{"rate", window.rate()}, {"count", window.count()}};
   }
 
   nlohmann::json latency(const Command& command) const {
     std::vector<double> samples_s;
     sleep_until_ns(command.start_ns);
     for (std::int64_t before = now_ns(); before < command.to_ns; before = now_ns()) {
-      gpu_.tiny(stream_.get(), tiny_data_.address());
-      gpu_.synchronize();
+      request();
       if (before < command.from_ns) continue;
-      samples_s.push_back(static_cast<double>(now_ns() - before) * 1e-9);
+      samples_s.push_back(nominal(now_ns() - before));
     }
     return {{"p50_s", percentile(samples_s, 0.5)}, {"p99_s", percentile(samples_s, 0.99)}};
+  }
+
+  // A request that is still being served when the next one arrives delays it, and that counts.
+  nlohmann::json arrivals(const Command& command) const {
+    std::mt19937_64 random(command.get<std::uint64_t>("seed"));
+    std::exponential_distribution<double> gap_s(command.get<double>("rate"));
+    nlohmann::json samples_s = nlohmann::json::array();
+    std::int64_t arrival = command.start_ns + wall_ns(gap_s(random));
+    for (; arrival < command.to_ns; arrival += wall_ns(gap_s(random))) {
+      wait_until_exactly(arrival);
+      request();
+      if (arrival >= command.from_ns) samples_s.push_back(nominal(now_ns() - arrival));
+    }
+    return {{"samples_s", samples_s}};
+  }
+
+  nlohmann::json bursts(const Command& command) const {
+    const LoadedKernel& kernel = kernel_of(command);
+    const std::vector<double> pauses =
+        sleeps(command.get<int>("bursts"), command.get<double>("sleep_s"),
+               command.get<std::uint64_t>("seed"));
+    const auto kernels = command.get<int>("kernels");
+    sleep_until_ns(command.start_ns);
+    const std::int64_t begin = now_ns();
+    for (const double pause_s : pauses) {
+      for (int i = 0; i < kernels; ++i) kernel.launch();
+      gpu_.synchronize();
+      sleep_until_ns(now_ns() + wall_ns(pause_s));
+    }
+    return {{"seconds", nominal(now_ns() - begin)}};
   }
 
   const Gpu& gpu_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/tenants.h"
 
-#include <cstdint>
-
 #include <fmt/format.h>
 
 namespace nvs::bench {
@@ -15,74 +13,84 @@ constexpr double kLeadSeconds = 0.05;
 // From the common start to the window: by then the queues are full and the slices rotate.
 constexpr double kRunInSeconds = 0.15;
 
-std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
+// Nobody else is told to work: the context and the data of those stay where they are.
+std::vector<Task> first_saturate(std::size_t load, std::size_t active) {
+  std::vector<Task> tasks;
+  for (std::size_t i = 0; i < active; ++i) tasks.push_back(saturating(i, load));
+  return tasks;
+}
 
-// All who take part in a round get the same instants of the machine's clock.
-struct Round {
-  std::int64_t start_ns;
-  std::int64_t from_ns;
-  std::int64_t to_ns;
-
-  explicit Round(double window_s)
-      : start_ns(now_ns() + nanoseconds(kLeadSeconds)),
-        from_ns(start_ns + nanoseconds(kRunInSeconds)),
-        to_ns(from_ns + nanoseconds(window_s)) {}
-
-  nlohmann::json saturate(std::size_t load) const { return command("saturate", load); }
-  nlohmann::json latency() const { return command("latency", 0); }
-
- private:
-  nlohmann::json command(const char* action, std::size_t load) const {
-    return {{"action", action},
-            {"load", load},
-            {"start_ns", start_ns},
-            {"from_ns", from_ns},
-            {"to_ns", to_ns}};
-  }
-};
+Latency latency_of(const nlohmann::json& answer) {
+  return {answer.at("p50_s").get<double>(), answer.at("p99_s").get<double>()};
+}
 
 }  // namespace
 
-Tenants::Tenants(const Machine& machine, std::size_t count, const std::vector<Load>& loads,
-                 const Child::Environment& extra)
+Task saturating(std::size_t tenant, std::size_t load) {
+  return {tenant, {{"action", "saturate"}, {"load", load}}};
+}
+
+Task requesting(std::size_t tenant) { return {tenant, {{"action", "latency"}}}; }
+
+Task arriving(std::size_t tenant, double rate, std::uint64_t seed) {
+  return {tenant, {{"action", "arrivals"}, {"rate", rate}, {"seed", seed}}};
+}
+
+Task bursting(std::size_t tenant, std::size_t load, int bursts, int kernels, double sleep_s,
+              std::uint64_t seed) {
+  return {tenant,
+          {{"action", "bursts"},
+           {"load", load},
+           {"bursts", bursts},
+           {"kernels", kernels},
+           {"sleep_s", sleep_s},
+           {"seed", seed}}};
+}
+
+Tenants::Tenants(const Machine& machine, const std::vector<Child::Environment>& each,
+                 const std::vector<Load>& loads)
     : machine_(machine) {
   nlohmann::json config = {{"loads", nlohmann::json::array()}};
   for (const Load& load : loads) config["loads"].push_back(load.to_json());
-  for (std::size_t i = 0; i < count; ++i) {
-    children_.push_back(
-        std::make_unique<Child>(fmt::format("tenant {}", i + 1), kTenantRole, config, extra));
+  for (const Child::Environment& extra : each) {
+    children_.push_back(std::make_unique<Child>(fmt::format("tenant {}", children_.size() + 1),
+                                                kTenantRole, config, extra));
   }
   for (const auto& child : children_) child->receive(kReadySeconds);
 }
 
+std::vector<nlohmann::json> Tenants::together(const std::vector<Task>& tasks, double window_s) {
+  // All who take part get the same instants of the machine's clock.
+  const std::int64_t start_ns = now_ns() + nanoseconds(kLeadSeconds);
+  const std::int64_t from_ns = start_ns + nanoseconds(machine_.wall_seconds(kRunInSeconds));
+  for (const Task& task : tasks) {
+    nlohmann::json command = task.command;
+    command["start_ns"] = start_ns;
+    command["from_ns"] = from_ns;
+    command["to_ns"] = from_ns + nanoseconds(window_s);
+    children_.at(task.tenant)->send(command);
+  }
+  std::vector<nlohmann::json> answers;
+  for (const Task& task : tasks) {
+    answers.push_back(children_[task.tenant]->receive(window_s + kAnswerSeconds));
+  }
+  return answers;
+}
+
 double Tenants::saturate(std::size_t load, std::size_t active, double window_s) {
-  const nlohmann::json command = Round(window_s).saturate(load);
-  for (std::size_t i = 0; i < active; ++i) children_.at(i)->send(command);
   double rate = 0;
-  for (std::size_t i = 0; i < active; ++i) {
-    rate += children_[i]->receive(window_s + kAnswerSeconds).at("rate").get<double>();
+  for (const nlohmann::json& answer : together(first_saturate(load, active), window_s)) {
+    rate += answer.at("rate").get<double>();
   }
   return rate;
 }
 
-Latency Tenants::receive_latency(double window_s) {
-  const nlohmann::json answer = children_.at(0)->receive(window_s + kAnswerSeconds);
-  return {machine_.nominal_seconds(answer.at("p50_s").get<double>()),
-          machine_.nominal_seconds(answer.at("p99_s").get<double>())};
-}
-
 Latency Tenants::latency_alone(double window_s) {
-  children_.at(0)->send(Round(window_s).latency());
-  return receive_latency(window_s);
+  return latency_of(together({requesting(0)}, window_s)[0]);
 }
 
 Latency Tenants::latency_beside(std::size_t load, double window_s) {
-  const Round round(window_s);
-  children_.at(1)->send(round.saturate(load));
-  children_.at(0)->send(round.latency());
-  const Latency result = receive_latency(window_s);
-  children_.at(1)->receive(window_s + kAnswerSeconds);
-  return result;
+  return latency_of(together({requesting(0), saturating(1, load)}, window_s)[0]);
 }
 
 }  // namespace nvs::bench

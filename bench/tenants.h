@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -20,11 +21,37 @@ struct Latency {
   double p99_s = 0;
 };
 
+// What one tenant does in a round, and what it answers. All times but the window are nominal.
+struct Task {
+  std::size_t tenant;
+  nlohmann::json command;
+};
+// Keeps the GPU busy with `loads[load]`: {"rate": kernels a second between the first and the last
+// that completed in the window, "count": of those}.
+Task saturating(std::size_t tenant, std::size_t load);
+// A tiny kernel and a synchronise, over and over: {"p50_s", "p99_s"}.
+Task requesting(std::size_t tenant);
+// The same, at random instants (Poisson) that do not wait for the request before, timed from their
+// instant: {"samples_s": [...]}.
+Task arriving(std::size_t tenant, double rate, std::uint64_t seed);
+// Bursts of some kernels of `loads[load]`, each waited for and followed by a sleep of `sleep_s`,
+// give or take a half: {"seconds": for all of them}. The sleeps' sum does not depend on the seed.
+Task bursting(std::size_t tenant, std::size_t load, int bursts, int kernels, double sleep_s,
+              std::uint64_t seed);
+
 class Tenants {
  public:
-  // Starts `count` tenants that have the data of all `loads`, and waits until each is ready.
-  Tenants(const Machine& machine, std::size_t count, const std::vector<Load>& loads,
-          const Child::Environment& extra = {});
+  // Starts a tenant in each of these environments, with the data of all `loads`, and waits until
+  // all are ready.
+  Tenants(const Machine& machine, const std::vector<Child::Environment>& each,
+          const std::vector<Load>& loads);
+  // `count` of them in the environment of this process.
+  Tenants(const Machine& machine, std::size_t count, const std::vector<Load>& loads)
+      : Tenants(machine, std::vector<Child::Environment>(count), loads) {}
+
+  // All tasks from a common start; what counts is a window of `window_s` on the wall clock that
+  // begins when all are at work. The answers come in the order of the tasks.
+  std::vector<nlohmann::json> together(const std::vector<Task>& tasks, double window_s);
 
   // The first `active` tenants saturate the GPU together with `loads[load]`: kernels a second, the
   // sum of all.
@@ -35,8 +62,6 @@ class Tenants {
   Latency latency_beside(std::size_t load, double window_s);
 
  private:
-  Latency receive_latency(double window_s);
-
   const Machine& machine_;
   std::vector<std::unique_ptr<Child>> children_;
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cases/overhead_case.h"
 
-#include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
 
+#include "bench/built_files.h"
 #include "bench/cases/overhead_part.h"
 #include "bench/failure.h"
 #include "bench/process_map.h"
@@ -17,31 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kReadySeconds = 60;
-
-// The build puts all it makes into one folder: bin/nvshare-bench, lib/libnvshare.so and
-// libexec/nvshare-overhead-probe.
-fs::path built(const char* name) {
-  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / name;
-}
-
-std::string value_of(const char* variable) {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): this program has one thread
-  const char* value = std::getenv(variable);
-  return value != nullptr ? value : "";
-}
-
-std::string existing(const fs::path& path, const char* what) {
-  std::error_code error;
-  const fs::path whole = fs::canonical(path, error);
-  if (error) throw Failure(fmt::format("{}: there is no {}", what, path.string()));
-  return whole.string();
-}
-
-std::string find_library(const std::string& asked) {
-  const std::string named = !asked.empty() ? asked : value_of("NVSHARE_LIBRARY");
-  return existing(!named.empty() ? fs::path(named) : built("lib/libnvshare.so"),
-                  "the library that is to be measured");
-}
 
 // The library's own settings are taken out, and on the simulator the program that is linked to
 // libcuda.so.1 must find the simulated one.
@@ -76,12 +51,14 @@ Started Part::start(Preload preload, const char* role) const {
 
 void OverheadCase::run(const Bench& bench) const {
   using namespace overhead_case;
-  Progress progress(name(), steps(bench.quick));
+  Progress progress(name(), steps(bench));
   const Part part{bench, progress, find_library(bench.library),
                   existing(built("libexec/nvshare-overhead-probe"), "the program to measure with"),
                   common_environment(bench.machine)};
   count_instructions(part);
-  if (!bench.quick) measure_rates(part);
+  if (bench.quick) return;
+  measure_rates(part, ", no daemon");
+  measure_under_daemon(part);
 }
 
 }  // namespace nvs::bench

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The case `overhead`: what libnvshare.so costs a program that has the GPU to itself. The same
-// calls are made bare and with the library preloaded; instructions are counted, so the figure that
-// has the target is the same on every machine, and rates are shown beside it.
+// The case `overhead`: what libnvshare.so costs a program that has the GPU to itself, without a
+// daemon and under one. The same calls are made bare and with the library preloaded; instructions
+// are counted, so the figure that has the target is the same on every machine, and rates are shown
+// beside it.
 #pragma once
 
 #include "bench/case.h"

@@ -33,8 +33,14 @@ struct Part {
 
 // The parts, and how many steps of progress they are in all.
 void count_instructions(const Part& part);
-void measure_rates(const Part& part);
+// `condition` ends the section's title.
+void measure_rates(const Part& part, const std::string& condition);
 inline constexpr int kRateRounds = 7;
-constexpr int steps(bool quick) { return quick ? 2 : 2 + kRateRounds; }
+// One tenant under the daemon: rates as above, kernels that fill the GPU, and PyTorch.
+void measure_under_daemon(const Part& part);
+int daemon_steps(const Bench& bench);
+inline int steps(const Bench& bench) {
+  return bench.quick ? 2 : 2 + kRateRounds + daemon_steps(bench);
+}
 
 }  // namespace nvs::bench::overhead_case

@@ -55,7 +55,7 @@ double compare(Child& child, const Loop& loop) {
 
 }  // namespace
 
-void measure_rates(const Part& part) {
+void measure_rates(const Part& part, const std::string& condition) {
   std::map<std::string, std::vector<double>> percent;
   for (int round = 0; round < kRateRounds; ++round) {
     part.progress.step("rates, through the hooks and past them by turns");
@@ -64,7 +64,7 @@ void measure_rates(const Part& part) {
   }
   for (const Loop& loop : kLoops) {
     const bool judged = loop.judged && !part.bench.machine.simulated();
-    part.bench.report.add({"Rate through the hooks, of past them", loop.what,
+    part.bench.report.add({"Rate through the hooks, of past them" + condition, loop.what,
                            summarize(percent[loop.action]), "%", std::nullopt,
                            judged ? std::optional(kLaunchBound) : std::nullopt, std::nullopt});
   }

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/cases/latency_case.h"
+
+#include <array>
+
+namespace nvs::bench {
+namespace {
+
+constexpr double kRequestsPerSecond = 100;
+const Target kSaturating = {97, std::nullopt};  // percent of alone
+
+struct Plan {
+  int rounds;
+  double alone_s;
+  double window_s;
+};
+Plan plan_for(const Bench& bench) {
+  if (bench.quick) return {1, 0.6, 2};
+  return bench.machine.simulated() ? Plan{2, 1, 8} : Plan{3, 1.5, 8};
+}
+
+struct Limits {
+  double p50_ms;
+  double p99_ms;
+};
+// Who asks, and who has the GPU meanwhile: both are tenants of one group.
+struct Setting {
+  const char* title;
+  bool under_daemon;
+  std::size_t requester;
+  std::optional<Limits> limits;
+};
+constexpr std::size_t kSaturator = 0;
+const std::array<Setting, 3> kSettings = {{
+    {"nvshare, requests of normal priority", true, 1, Limits{2.5, 5}},
+    {"nvshare, requests of high priority", true, 2, Limits{1.5, 3}},
+    {"driver", false, 1, std::nullopt},
+}};
+
+struct Observed {
+  std::vector<double> samples_ms;  // of all rounds
+  std::vector<double> percent;     // of the saturating one alone, each round
+};
+
+void append_ms(std::vector<double>& all, const nlohmann::json& answer) {
+  for (const nlohmann::json& sample : answer.at("samples_s")) {
+    all.push_back(sample.get<double>() * 1e3);
+  }
+}
+
+void add_latency(Sharing& sharing, const std::vector<double>& samples_ms,
+                 const std::optional<Limits>& limits) {
+  const auto at_most = [&](double Limits::*limit) {
+    return limits ? std::optional(Target{std::nullopt, (*limits).*limit}) : std::nullopt;
+  };
+  sharing.add("p50 from arrival", {percentile(samples_ms, 0.5)}, "ms", at_most(&Limits::p50_ms));
+  sharing.add("p99 from arrival", {percentile(samples_ms, 0.99)}, "ms", at_most(&Limits::p99_ms));
+  sharing.add("longest", {percentile(samples_ms, 1)}, "ms");
+}
+
+// Every round has arrivals of its own, the same in every setting.
+std::uint64_t seed_of(int round) { return 4000 + static_cast<std::uint64_t>(round); }
+
+}  // namespace
+
+void LatencyCase::run(const Bench& bench) const {
+  const Plan plan = plan_for(bench);
+  Progress progress(name(), 2 + plan.rounds * static_cast<int>(1 + kSettings.size()));
+  Sharing sharing(bench, progress);
+  sharing.step("kernels and tenants");
+  sharing.add_load(Work::kAdd, kKernelSeconds);
+  Tenants bare = sharing.bare_tenants(2);
+  Tenants shared = sharing.shared_tenants({"normal", "normal", "high"});
+
+  sharing.begin_section("Requests alone, bare");
+  sharing.step("requests alone");
+  std::vector<double> alone_ms;
+  append_ms(alone_ms, sharing.measure(bare, {arriving(1, kRequestsPerSecond, seed_of(-1))},
+                                      plan.window_s)[0]);
+  add_latency(sharing, alone_ms, std::nullopt);
+
+  sharing.begin_section("");
+  std::array<Observed, kSettings.size()> observed;
+  for (int round = 0; round < plan.rounds; ++round) {
+    sharing.step("the saturating tenant alone");
+    const double alone = sharing.rate_alone(bare, 0, plan.alone_s);
+    for (std::size_t i = 0; i < kSettings.size(); ++i) {
+      const Setting& setting = kSettings[i];
+      sharing.step(setting.title);
+      const std::vector<nlohmann::json> answers =
+          sharing.measure(setting.under_daemon ? shared : bare,
+                          {arriving(setting.requester, kRequestsPerSecond, seed_of(round)),
+                           saturating(kSaturator, 0)},
+                          plan.window_s);
+      append_ms(observed[i].samples_ms, answers[0]);
+      observed[i].percent.push_back(100 * rate_in_window(answers[1], plan.window_s) / alone);
+    }
+  }
+  for (std::size_t i = 0; i < kSettings.size(); ++i) {
+    sharing.continue_section(kSettings[i].title);
+    add_latency(sharing, observed[i].samples_ms, kSettings[i].limits);
+    sharing.add("the saturating tenant, of alone", observed[i].percent, "%",
+                kSettings[i].limits ? std::optional(kSaturating) : std::nullopt);
+  }
+}
+
+}  // namespace nvs::bench

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The case `latency`: small requests that arrive when they like, beside a tenant that saturates the
+// GPU with longer kernels. What counts is the time from a request's arrival to its answer, and what
+// it costs the other tenant.
+#pragma once
+
+#include "bench/case.h"
+#include "bench/cases/sharing_part.h"
+
+namespace nvs::bench {
+
+class LatencyCase : public Case {
+ public:
+  std::string name() const override { return "latency"; }
+  std::string summary() const override {
+    return "100 small requests a second beside a saturating tenant: how long they wait";
+  }
+  double time_factor() const override { return kSharingTimeFactor; }
+  void run(const Bench& bench) const override;
+};
+
+}  // namespace nvs::bench

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/cases/pair_case.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "bench/cases/pair_part.h"
+
+namespace nvs::bench {
+namespace pair_case {
+namespace {
+
+struct Kind {
+  Work work;
+  double kernel_s;
+  const char* title;
+};
+constexpr std::array<Kind, 3> kKinds = {{
+    {Work::kAdd, kKernelSeconds, "add, kernels of 1.7 ms"},
+    {Work::kMatmul, kKernelSeconds, "matmul, kernels of 1.7 ms"},
+    {Work::kMatmul, 0.0068, "matmul, kernels of 6.8 ms"},
+}};
+constexpr std::array<std::size_t, 2> kTenantCounts = {2, 4};
+constexpr std::size_t kTenantsMax = 4;
+
+// A small request in a closed loop may take up to half of the GPU from a saturating tenant.
+const Target kBesideRequests = {49, std::nullopt};
+
+// Seconds are nominal. A share is counted in whole windows, so the daemon's rounds are the long
+// ones: 200 windows each with four tenants.
+struct Plan {
+  std::size_t kinds;
+  int rounds;
+  double short_s;
+  double daemon_s;
+};
+Plan plan_for(const Bench& bench) {
+  if (bench.quick) return {1, 1, 0.4, 1.2};
+  return bench.machine.simulated() ? Plan{kKinds.size(), 2, 1, 5} : Plan{kKinds.size(), 3, 1.5, 6};
+}
+
+struct Run {
+  std::vector<double> percent;   // of one alone, each round
+  std::vector<double> kernels;   // of each tenant, in all rounds
+  std::vector<double> switches;  // a second
+};
+
+void count(Run& run, const std::vector<nlohmann::json>& answers, double window_s, double alone) {
+  run.kernels.resize(answers.size());
+  double total = 0;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    total += rate_in_window(answers[i], window_s);
+    run.kernels[i] += answers[i].at("count").get<double>();
+  }
+  run.percent.push_back(100 * total / alone);
+}
+
+std::vector<Task> all_saturate(std::size_t tenants, std::size_t load) {
+  std::vector<Task> tasks;
+  for (std::size_t i = 0; i < tenants; ++i) tasks.push_back(saturating(i, load));
+  return tasks;
+}
+
+void add_rows(Sharing& sharing, const Run& run, const std::string& who, bool judged) {
+  const auto target = [&](const Target& value) {
+    return judged ? std::optional(value) : std::nullopt;
+  };
+  sharing.add(who + ", total of one alone", run.percent, "%", target(total_target(sharing)));
+  // A quick round is some ten windows of each, and one more or less is no unfairness.
+  sharing.add(who + ", farthest from equal share", {farthest_from_equal(run.kernels)}, "%",
+              sharing.bench().quick ? std::nullopt : target(kShareTarget));
+  if (!run.switches.empty()) sharing.add(who + ", switches", run.switches, "1/s");
+}
+
+class Pairs {
+ public:
+  Pairs(Sharing& sharing, const Plan& plan)
+      : sharing_(sharing),
+        plan_(plan),
+        bare_(sharing.bare_tenants(kTenantsMax)),
+        shared_(sharing.shared_tenants(std::vector<std::string>(kTenantsMax, "normal"))) {}
+
+  void measure(std::size_t load) {
+    sharing_.begin_section(kKinds.at(load).title);
+    std::array<Run, kTenantCounts.size()> windows;
+    std::array<Run, kTenantCounts.size()> slicing;
+    std::vector<double> alone_ms;
+    for (int round = 0; round < plan_.rounds; ++round) {
+      sharing_.step("alone");
+      const double alone = sharing_.rate_alone(bare_, load, plan_.short_s);
+      alone_ms.push_back(1e3 / alone);
+      for (std::size_t i = 0; i < kTenantCounts.size(); ++i) {
+        under_daemon(windows[i], kTenantCounts[i], load, alone);
+        under_driver(slicing[i], kTenantCounts[i], load, alone);
+      }
+    }
+    sharing_.add("one tenant alone, one kernel", alone_ms, "ms");
+    for (std::size_t i = 0; i < kTenantCounts.size(); ++i) {
+      add_rows(sharing_, windows[i], fmt::format("{} tenants, nvshare", kTenantCounts[i]), true);
+      add_rows(sharing_, slicing[i], fmt::format("{} tenants, driver", kTenantCounts[i]), false);
+    }
+  }
+
+  void measure_requests(std::size_t load) {
+    sharing_.step("requests in a closed loop");
+    const double alone = sharing_.rate_alone(bare_, load, plan_.short_s);
+    add_requests(shared_, "nvshare", alone, load, kBesideRequests);
+    add_requests(bare_, "driver", alone, load, std::nullopt);
+  }
+
+ private:
+  void under_daemon(Run& run, std::size_t tenants, std::size_t load, double alone) {
+    sharing_.step(fmt::format("nvshare, {} tenants", tenants));
+    const double before = sharing_.daemon().switches();
+    const Stopwatch watch(sharing_.machine());
+    const double window_s = plan_.daemon_s;
+    count(run, sharing_.measure(shared_, all_saturate(tenants, load), window_s), window_s, alone);
+    run.switches.push_back((sharing_.daemon().switches() - before) / watch.seconds());
+  }
+
+  void under_driver(Run& run, std::size_t tenants, std::size_t load, double alone) {
+    sharing_.step(fmt::format("the driver's slicing, {} tenants", tenants));
+    const double window_s = plan_.short_s;
+    count(run, sharing_.measure(bare_, all_saturate(tenants, load), window_s), window_s, alone);
+  }
+
+  void add_requests(Tenants& tenants, const std::string& who, double alone, std::size_t load,
+                    std::optional<Target> target) {
+    sharing_.begin_section("A closed loop of tiny requests beside a saturating tenant");
+    const double window_s = plan_.daemon_s;
+    const std::vector<nlohmann::json> answers =
+        sharing_.measure(tenants, {requesting(0), saturating(1, load)}, window_s);
+    sharing_.add(who + ", the saturating one, of alone",
+                 {100 * rate_in_window(answers[1], window_s) / alone}, "%", target);
+    sharing_.add(who + ", requests, p50", {answers[0].at("p50_s").get<double>() * 1e6}, "us");
+    sharing_.add(who + ", requests, p99", {answers[0].at("p99_s").get<double>() * 1e6}, "us");
+  }
+
+  Sharing& sharing_;
+  Plan plan_;
+  Tenants bare_;
+  Tenants shared_;
+};
+
+int steps(const Plan& plan) {
+  const auto each_round = 1 + 2 * static_cast<int>(kTenantCounts.size());
+  return 2 + plan.rounds * static_cast<int>(plan.kinds) * each_round;
+}
+
+}  // namespace
+
+Target total_target(const Sharing& sharing) {
+  // The simulator's host is small: what it runs on its processors is not the GPU's fault.
+  return {sharing.machine().simulated() ? 97.0 : 99.0, std::nullopt};
+}
+
+double farthest_from_equal(const std::vector<double>& shares) {
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  const double equal = sum / static_cast<double>(shares.size());
+  double farthest = 0;
+  for (const double share : shares) farthest = std::max(farthest, std::fabs(share / equal - 1));
+  return 100 * farthest;
+}
+
+}  // namespace pair_case
+
+void PairCase::run(const Bench& bench) const {
+  using namespace pair_case;
+  const Plan plan = plan_for(bench);
+  Progress progress(name(), steps(plan) + python_steps(bench));
+  Sharing sharing(bench, progress);
+  sharing.step("kernels and tenants");
+  for (std::size_t i = 0; i < plan.kinds; ++i) {
+    sharing.add_load(kKinds.at(i).work, kKinds.at(i).kernel_s);
+  }
+  {
+    Pairs pairs(sharing, plan);
+    for (std::size_t load = 0; load < plan.kinds; ++load) pairs.measure(load);
+    pairs.measure_requests(0);
+  }
+  measure_python_pairs(sharing);
+}
+
+}  // namespace nvs::bench

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the case `pair` share: when tenants count as having lost nothing, and as equal.
+#pragma once
+
+#include <vector>
+
+#include "bench/cases/sharing_part.h"
+
+namespace nvs::bench::pair_case {
+
+// Total work of tenants under the daemon, in percent of one alone.
+Target total_target(const Sharing& sharing);
+// How far, in percent, a tenant may be from its equal share.
+inline const Target kShareTarget = {std::nullopt, 2};
+
+// Of these amounts, how far the one that is farthest from their mean is from it, in percent.
+double farthest_from_equal(const std::vector<double>& shares);
+
+// PyTorch's matmul and add as tenants; nothing if no folder of programs was given.
+void measure_python_pairs(Sharing& sharing);
+int python_steps(const Bench& bench);
+
+}  // namespace nvs::bench::pair_case

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pairs of PyTorch processes: loading PyTorch takes longer than measuring it, so there is one round
+// of each kind, and it is long.
+#include <array>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "bench/cases/pair_part.h"
+#include "bench/python_program.h"
+
+namespace nvs::bench::pair_case {
+namespace {
+
+constexpr std::array<const char*, 2> kKinds = {"mm", "add"};
+constexpr std::array<std::size_t, 2> kTenantCounts = {2, 4};
+
+double seconds_of(const Bench& bench) { return bench.quick ? 4 : 8; }
+
+void measure_kind(Sharing& sharing, const PythonPrograms& python, const std::string& kind) {
+  sharing.begin_section("PyTorch, tq.py " + kind);
+  const double seconds = seconds_of(sharing.bench());
+  const auto measure = [&](std::size_t count, const Child::Environment& environment) {
+    return python.rates(kind, seconds, std::vector<Child::Environment>(count, environment));
+  };
+  sharing.step(fmt::format("tq.py {} alone", kind));
+  const double alone = measure(1, bare_tenant())[0];
+  sharing.add("one tenant alone", {alone}, "it/s");
+  const auto together = [&](std::size_t count, const char* who,
+                            const Child::Environment& environment, bool judged) {
+    sharing.step(fmt::format("tq.py {}, {}, {} tenants", kind, who, count));
+    const std::vector<double> rates = measure(count, environment);
+    const double total = std::accumulate(rates.begin(), rates.end(), 0.0);
+    const std::string label = fmt::format("{} tenants, {}", count, who);
+    sharing.add(label + ", total of one alone", {100 * total / alone}, "%",
+                judged ? std::optional(total_target(sharing)) : std::nullopt);
+    sharing.add(label + ", farthest from equal share", {farthest_from_equal(rates)}, "%",
+                judged ? std::optional(kShareTarget) : std::nullopt);
+  };
+  for (const std::size_t count : kTenantCounts) {
+    together(count, "nvshare", sharing.daemon().tenant(), true);
+    together(count, "driver", bare_tenant(), false);
+  }
+}
+
+}  // namespace
+
+int python_steps(const Bench& bench) {
+  const auto each_kind = static_cast<int>(1 + 2 * kTenantCounts.size());
+  return bench.python.empty() ? 0 : static_cast<int>(kKinds.size()) * each_kind;
+}
+
+void measure_python_pairs(Sharing& sharing) {
+  if (sharing.bench().python.empty()) return;
+  const PythonPrograms python(sharing.bench().python);
+  const std::string missing = python.missing();
+  if (!missing.empty()) {
+    sharing.note("no rows of PyTorch: " + missing);
+    return;
+  }
+  for (const char* kind : kKinds) measure_kind(sharing, python, kind);
+}
+
+}  // namespace nvs::bench::pair_case

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/cases/sharing_part.h"
+
+#include <algorithm>
+
+namespace nvs::bench {
+
+Sharing::Sharing(const Bench& bench, Progress& progress)
+    : bench_(bench), progress_(progress), gpu_(bench.machine), daemon_(bench) {}
+
+void Sharing::add_load(Work work, double kernel_s) {
+  loads_.push_back(calibrate(gpu_, work, kernel_s));
+}
+
+Tenants Sharing::bare_tenants(std::size_t count) const {
+  return {machine(), std::vector<Child::Environment>(count, bare_tenant()), loads_};
+}
+
+Tenants Sharing::shared_tenants(const std::vector<std::string>& priorities) const {
+  std::vector<Child::Environment> each;
+  for (const std::string& priority : priorities) each.push_back(daemon_.tenant(priority));
+  Tenants tenants(machine(), each, loads_);
+  daemon_.expect_clients(priorities.size());
+  return tenants;
+}
+
+std::vector<nlohmann::json> Sharing::measure(Tenants& tenants, const std::vector<Task>& tasks,
+                                             double window_s) {
+  const auto measure = [&] { return tenants.together(tasks, machine().wall_seconds(window_s)); };
+  // Saturating tenants keep the GPU busy all the time, and the others sleep on purpose.
+  auto [answers, late] =
+      measure_on_time(bench_, progress_, measure, OverrunMeter::Against::kElapsed);
+  overrun_ = std::max(overrun_, late.value_or(0));
+  return answers;
+}
+
+double Sharing::rate_alone(Tenants& tenants, std::size_t load, double window_s) {
+  const nlohmann::json answer = measure(tenants, {saturating(0, load)}, window_s)[0];
+  // Its kernels follow each other without a gap, so the rate between two completions is exact.
+  return answer.at("rate").get<double>() * machine().wall_seconds(1);
+}
+
+void Sharing::begin_section(const std::string& title) {
+  section_ = title;
+  overrun_ = 0;
+}
+
+void Sharing::add(const std::string& what, const std::vector<double>& values,
+                  const std::string& unit, std::optional<Target> target) {
+  const std::optional<double> overrun =
+      machine().simulated() ? std::optional(overrun_) : std::nullopt;
+  bench_.report.add({section_, what, summarize(values), unit, std::nullopt, target, overrun});
+}
+
+double rate_in_window(const nlohmann::json& answer, double window_s) {
+  return answer.at("count").get<double>() / window_s;
+}
+
+}  // namespace nvs::bench

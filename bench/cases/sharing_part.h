@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the cases share that compare tenants under the daemon with tenants under the driver's own
+// slicing: the loads, both groups of tenants at once, and rows that know how late the simulator
+// was.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/case.h"
+#include "bench/daemon_process.h"
+#include "bench/gpu.h"
+#include "bench/measure.h"
+#include "bench/progress.h"
+#include "bench/tenants.h"
+
+namespace nvs::bench {
+
+// Four tenants, the library's threads in each and the daemon on two processors are late at the
+// card's own speed. The windows are dilated with everything else; what the daemon and the library
+// fix in real time (the queue bound, the wait before a tenant counts as idle) is not, and is then
+// shorter against kernels than on the card.
+inline constexpr double kSharingTimeFactor = 2;
+
+// The kernel that the requirements are written for.
+inline constexpr double kKernelSeconds = 0.0017;
+
+// A part of a case: the machine, its daemon, and rows.
+class Sharing {
+ public:
+  Sharing(const Bench& bench, Progress& progress);
+
+  const Bench& bench() const { return bench_; }
+  const Machine& machine() const { return bench_.machine; }
+  const DaemonProcess& daemon() const { return daemon_; }
+  const std::vector<Load>& loads() const { return loads_; }
+  void step(const std::string& what) { progress_.step(what); }
+  void note(const std::string& text) { progress_.note(text); }
+
+  // Must be called before tenants are at work: it needs the GPU for itself.
+  void add_load(Work work, double kernel_s);
+  Tenants bare_tenants(std::size_t count) const;
+  // One for each priority.
+  Tenants shared_tenants(const std::vector<std::string>& priorities) const;
+
+  // The tasks in a window of so many nominal seconds, again if the simulator was late.
+  std::vector<nlohmann::json> measure(Tenants& tenants, const std::vector<Task>& tasks,
+                                      double window_s);
+  // Kernels a (nominal) second of the first tenant alone.
+  double rate_alone(Tenants& tenants, std::size_t load, double window_s);
+
+  // What is measured from here on belongs to this section: what was late before is forgotten.
+  void begin_section(const std::string& title);
+  // Rows that follow stand under this heading, and were measured since the section began.
+  void continue_section(const std::string& title) { section_ = title; }
+  void add(const std::string& what, const std::vector<double>& values, const std::string& unit,
+           std::optional<Target> target = std::nullopt);
+
+ private:
+  const Bench& bench_;
+  Progress& progress_;
+  Gpu gpu_;
+  DaemonProcess daemon_;
+  std::vector<Load> loads_;
+  std::string section_;
+  double overrun_ = 0;
+};
+
+// Kernels a nominal second that a saturating tenant completed in a window of so many nominal
+// seconds.
+double rate_in_window(const nlohmann::json& answer, double window_s);
+
+}  // namespace nvs::bench

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/daemon_process.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/unique_fd.h"
+#include "bench/built_files.h"
+#include "bench/failure.h"
+#include "os/unix_socket.h"
+#include "wire/messages.h"
+
+namespace nvs::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kReadySeconds = 15;
+constexpr double kAnswerSeconds = 5;
+constexpr double kLookSeconds = 0.02;
+// The fields of /proc/PID/stat after the name, which is in parentheses and may hold anything.
+constexpr int kUserTimeField = 11;
+
+// The answer to one admin command.
+nlohmann::json ask(const std::string& folder, const nlohmann::json& request) {
+  const Result<UniqueFd> fd =
+      os::connect_unix(folder + "/" + wire::kAdminSocket, os::SocketKind::stream);
+  if (!fd) throw Failure("the admin socket: " + fd.error().message());
+  if (!write_line(fd->get(), request)) throw Failure("the admin socket takes no request");
+  LineReader reader(fd->get());
+  std::optional<nlohmann::json> answer = reader.next(now_ns() + nanoseconds(kAnswerSeconds));
+  if (!answer) throw Failure("the admin socket was closed without an answer");
+  if (!answer->value("ok", false)) throw Failure("refused: " + answer->dump());
+  return answer->at("result");
+}
+
+// The daemon finds GPUs through NVML; the simulated one lies beside the simulated driver.
+Child::Environment daemon_environment(const Machine& machine, const Child::Environment& extra) {
+  Child::Environment result = extra;
+  result["LD_PRELOAD"] = "";
+  result["NVSHARE_LOG"] = "";
+  if (machine.simulated() && result.count("NVSHARE_NVML") == 0) {
+    const fs::path driver = value_of("NVSHARE_CUDA_LIBRARY");
+    result["NVSHARE_NVML"] = (driver.parent_path() / "libnvidia-ml.so.1").string();
+  }
+  return result;
+}
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = (fs::temp_directory_path() / "nvshare-bench-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    throw Failure(fmt::format("{}: {}", pattern, std::strerror(errno)));
+  }
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+DaemonProcess::DaemonProcess(const Bench& bench, const Child::Environment& extra)
+    : library_(find_library(bench.library)) {
+  const std::string program = existing(built("bin/nvshare-scheduler"), "the daemon");
+  const double window_ms = bench.machine.wall_seconds(kWindowSeconds) * 1e3;
+  const std::vector<std::string> command = {
+      program,       "--folder", folder_.path(), "--window", fmt::format("{:.0f}ms", window_ms),
+      "--log-level", "warning"};
+  program_ = std::make_unique<Program>("the daemon", command, folder_.path() + "/bench.log",
+                                       daemon_environment(bench.machine, extra));
+  wait_until_ready();
+}
+
+DaemonProcess::~DaemonProcess() { program_->terminate(); }
+
+void DaemonProcess::wait_until_ready() const {
+  const std::int64_t deadline = now_ns() + nanoseconds(kReadySeconds);
+  for (;;) {
+    try {
+      ask(folder(), {{"command", "status"}});
+      return;
+    } catch (const Failure& failure) {
+      if (!program_->running()) throw Failure("the daemon ended at once:\n" + log_text());
+      if (now_ns() > deadline) {
+        throw Failure(
+            fmt::format("the daemon does not get ready ({}):\n{}", failure.what(), log_text()));
+      }
+    }
+    sleep_until_ns(now_ns() + nanoseconds(kLookSeconds));
+  }
+}
+
+Child::Environment DaemonProcess::tenant(const std::string& priority) const {
+  Child::Environment result = bare_tenant();
+  result["LD_PRELOAD"] = library_;
+  result["NVSHARE_FOLDER"] = folder();
+  result["NVSHARE_PRIORITY"] = priority;
+  return result;
+}
+
+nlohmann::json DaemonProcess::status() const {
+  try {
+    return ask(folder(), {{"command", "status"}});
+  } catch (const std::exception& error) {
+    throw Failure(fmt::format("the daemon's status: {}\n{}", error.what(), log_text()));
+  }
+}
+
+double DaemonProcess::switches() const {
+  const nlohmann::json now = status();
+  double sum = 0;
+  for (const nlohmann::json& gpu : now.at("gpus")) sum += gpu.at("switches").get<double>();
+  return sum;
+}
+
+void DaemonProcess::expect_clients(std::size_t count) const {
+  const nlohmann::json now = status();
+  std::size_t found = 0;
+  for (const nlohmann::json& tenant : now.at("tenants")) found += tenant.at("clients").size();
+  if (found != count) {
+    throw Failure(fmt::format("{} clients should be connected to the daemon, and {} are:\n{}",
+                              count, found, log_text()));
+  }
+}
+
+double DaemonProcess::cpu_seconds() const {
+  const std::ifstream file(fmt::format("/proc/{}/stat", pid()));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return static_cast<double>(cpu_ticks(text.str())) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+Child::Environment bare_tenant() {
+  return {{"LD_PRELOAD", ""}, {"NVSHARE_DISABLE", ""}, {"NVSHARE_DEBUG", ""}};
+}
+
+std::uint64_t cpu_ticks(const std::string& stat) {
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) throw Failure("no processor time in '" + stat + "'");
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string skipped;
+  for (int i = 0; i < kUserTimeField; ++i) fields >> skipped;
+  std::uint64_t user = 0;
+  std::uint64_t system = 0;
+  if (!(fields >> user >> system)) throw Failure("no processor time in '" + stat + "'");
+  return user + system;
+}
+
+}  // namespace nvs::bench

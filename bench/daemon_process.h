@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node daemon for one benchmark: nvshare-scheduler in a temporary folder, seen ready before
+// anything is measured, asked for its status over the admin socket, and gone with the benchmark.
+// Its log is shown where it fails.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/case.h"
+#include "bench/child.h"
+#include "bench/program.h"
+
+namespace nvs::bench {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// The daemon's window on the machine that is modelled. A simulator whose times are dilated gets
+// windows that are longer by the same factor.
+inline constexpr double kWindowSeconds = 0.020;
+
+class DaemonProcess {
+ public:
+  // Throws Failure, with its log, if it is not built or does not get ready. `extra` is added to its
+  // environment.
+  explicit DaemonProcess(const Bench& bench, const Child::Environment& extra = {});
+  ~DaemonProcess();
+  DaemonProcess(const DaemonProcess&) = delete;
+  DaemonProcess& operator=(const DaemonProcess&) = delete;
+
+  pid_t pid() const { return program_->pid(); }
+  const std::string& folder() const { return folder_.path(); }
+  // Of a tenant under this daemon: the library, and where the daemon is.
+  Child::Environment tenant(const std::string& priority = "normal") const;
+
+  // The result of the admin command `status`. Throws Failure, with the daemon's log.
+  nlohmann::json status() const;
+  // Windows that went to another tenant than the one before, over all GPUs, since its start.
+  double switches() const;
+  // Throws Failure unless so many clients are connected: rows of tenants that the daemon never saw
+  // would be about something else.
+  void expect_clients(std::size_t count) const;
+  // Processor time that it has used since its start.
+  double cpu_seconds() const;
+
+ private:
+  void wait_until_ready() const;
+  std::string log_text() const { return program_->last_lines(); }
+
+  TemporaryFolder folder_;
+  std::string library_;
+  std::unique_ptr<Program> program_;
+};
+
+// Of a tenant without any of nvshare, beside tenants of a daemon.
+Child::Environment bare_tenant();
+
+// Processor time in the text of /proc/PID/stat, in clock ticks. Throws Failure if it is none.
+std::uint64_t cpu_ticks(const std::string& stat);
+
+}  // namespace nvs::bench

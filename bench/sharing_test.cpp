@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cases that need the daemon and the library, run once through in their quick form on the
+// simulator: the rows that they must have, and exit codes. No figure is judged but for what cannot
+// depend on the machine: other tests run beside this one.
+#include <array>
+#include <cstdio>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+namespace {
+
+struct Outcome {
+  int code = -1;
+  std::map<std::string, nlohmann::json> rows;  // by section and name
+};
+
+Outcome run_quick(const std::string& name) {
+  Outcome outcome;
+  const std::string command =
+      std::string("'") + NVS_BENCH + "' " + name + " --sim h200 --quick --json --time-factor 1";
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return outcome;
+  std::string text;
+  std::array<char, 4096> bytes{};
+  for (std::size_t count = 0; (count = std::fread(bytes.data(), 1, bytes.size(), pipe)) > 0;) {
+    text.append(bytes.data(), count);
+  }
+  outcome.code = WEXITSTATUS(::pclose(pipe));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json row = nlohmann::json::parse(line);
+    EXPECT_EQ(row["case"], name);
+    outcome.rows[row["section"].get<std::string>() + ": " + row["what"].get<std::string>()] = row;
+  }
+  return outcome;
+}
+
+double value(const Outcome& outcome, const std::string& row) {
+  const auto found = outcome.rows.find(row);
+  if (found == outcome.rows.end()) {
+    ADD_FAILURE() << "no row " << row;
+    return -1;
+  }
+  return found->second["value"].is_null() ? -1 : found->second["value"].get<double>();
+}
+
+TEST(Quick, PairSwitchesUnderTheDaemonOnly) {
+  const Outcome outcome = run_quick("pair");
+  ASSERT_EQ(outcome.code, 0);
+  const std::string section = "add, kernels of 1.7 ms: ";
+  EXPECT_GT(value(outcome, section + "2 tenants, nvshare, total of one alone"), 0);
+  EXPECT_GT(value(outcome, section + "4 tenants, driver, total of one alone"), 0);
+  EXPECT_GT(value(outcome, section + "4 tenants, nvshare, switches"), 1);
+  EXPECT_EQ(outcome.rows.count(section + "4 tenants, driver, switches"), 0u);
+}
+
+TEST(Quick, LatencyHasBothPriorities) {
+  const Outcome outcome = run_quick("latency");
+  ASSERT_EQ(outcome.code, 0);
+  for (const char* who : {"nvshare, requests of normal priority", "driver",
+                          "nvshare, requests of high priority", "Requests alone, bare"}) {
+    EXPECT_GT(value(outcome, std::string(who) + ": p99 from arrival"), 0);
+  }
+}
+
+TEST(Quick, IdleTenantsComeToTheirEnd) {
+  const Outcome outcome = run_quick("idle");
+  ASSERT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.rows.size(), 4u);
+}
+
+TEST(Quick, ScaleOpensWindows) {
+  const Outcome outcome = run_quick("scale");
+  ASSERT_EQ(outcome.code, 0);
+  const std::string section = "The daemon, 1000 connected clients, 16 of them run: ";
+  EXPECT_GT(value(outcome, section + "on one GPU, windows"), 1);
+  EXPECT_GT(value(outcome, section + "on 8 GPUs, windows"), 1);
+  EXPECT_GT(value(outcome, "The core, 16 GPUs: 1000 tenants, a step"), 0);
+}
+
+}  // namespace

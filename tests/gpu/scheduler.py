@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the node daemon in a folder for the time of a measurement."""
+
+import json
+import pathlib
+import socket
+import subprocess
+import time
+
+READY_S = 15
+STOP_S = 5
+LOOK_S = 0.05
+
+
+class Scheduler:
+    """A daemon that is ready when the `with` block begins, and gone when it ends."""
+
+    def __init__(self, program, folder, window):
+        self.folder = pathlib.Path(folder)
+        self._log = self.folder / "scheduler.log"
+        self._command = [program, "--folder", folder, "--window", window, "--log-level", "warning"]
+        self._process = None
+
+    def __enter__(self):
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                list(map(str, self._command)),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        deadline = time.monotonic() + READY_S
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.__exit__()
+                raise SystemExit(f"the daemon does not get ready:\n{self.log()}")
+            time.sleep(LOOK_S)
+        return self
+
+    def __exit__(self, *_):
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def log(self):
+        return self._log.read_text(encoding="utf-8", errors="replace")[-4000:]
+
+    def _answers(self):
+        try:
+            with socket.socket(socket.AF_UNIX) as admin:
+                admin.settimeout(READY_S)
+                admin.connect(str(self.folder / "admin.sock"))
+                admin.sendall(b'{"command":"status"}\n')
+                with admin.makefile("r", encoding="utf-8") as answers:
+                    return json.loads(answers.readline()).get("ok") is True
+        except (OSError, ValueError):
+            return False
