@@ -117,6 +117,10 @@ Child::~Child() {
   }
 }
 
+void Child::terminate() {
+  if (!ended_) ::kill(pid_, SIGTERM);
+}
+
 void Child::kill() {
   // Once it is reaped, the number may belong to somebody else.
   if (!ended_) ::kill(-pid_, SIGKILL);

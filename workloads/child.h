@@ -34,6 +34,9 @@ class Child {
   void close_status() { status_.reset(); }
   void close_output() { output_.reset(); }
 
+  pid_t pid() const { return pid_; }
+  // Asks it to end, where kill() makes it.
+  void terminate();
   void kill();
   // True once the child has ended; it does not wait.
   bool has_ended();

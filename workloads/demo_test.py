@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs from outside, on the simulator: what a terminal, a script and Ctrl-C see.
 
-usage: demo_test.py BIN_FOLDER SIMULATED_LIBCUDA [UNITTEST_ARGUMENT...]
+usage: demo_test.py BIN_FOLDER SIMULATED_LIBCUDA shared|unshared [UNITTEST_ARGUMENT...]
+
+unshared: the programs are built with a sanitizer, so their tenants take no library.
 """
 
 import json
@@ -10,14 +12,17 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
-BIN, SIMULATOR = "", ""
+BIN, SIMULATOR, SHARED = "", "", True
 TENANTS = 10
+FAKE = pathlib.Path(__file__).with_name("fake_scheduler.py")
 
 
 MACHINE = f"demo-test-{os.getpid()}"
@@ -29,8 +34,8 @@ def environment(**extra):
     return {**kept, "NVSHARE_SIM_MACHINE": MACHINE, "NVSHARE_SIM_TIME": "0.2", **extra}
 
 
-def demo(*arguments):
-    return [f"{BIN}/nvshare-demo", "--sim", "t4", "--length", "0.1", *arguments]
+def demo(*arguments, programs=None):
+    return [f"{programs or BIN}/nvshare-demo", "--sim", "t4", "--length", "0.1", *arguments]
 
 
 def workload(*arguments):
@@ -52,6 +57,28 @@ class Demo(unittest.TestCase):
         for word in ("min", "max", "average"):
             self.assertEqual(len(re.findall(rf"^{word} ", done.stdout, re.MULTILINE)), 2)
         self.assertNotIn("\033", done.stdout)
+        if SHARED:
+            self.check_shares(done.stdout)
+        else:
+            self.assertIn("Without the daemon (programs with a sanitizer", done.stdout)
+
+    def check_shares(self, text):
+        """What the daemon billed: every tenant once, and the shares of each GPU make a whole."""
+        rows = re.findall(r"^\S.*  ([01])  +[\d.]+  +(\d+)  +\d+  +\d+$", text, re.MULTILINE)
+        self.assertEqual(len(rows), TENANTS, text)
+        for scene in (rows[:4], rows[4:]):
+            for gpu in "01":
+                total = sum(int(share) for number, share in scene if number == gpu)
+                self.assertAlmostEqual(total, 100, delta=2, msg=text)
+        switches = [int(n) for n in re.findall(r"^GPU [01]: (\d+) switches", text, re.MULTILINE)]
+        self.assertEqual(len(switches), 4, text)
+        self.assertGreater(switches[1], 1, text)  # tenants took turns where there were several
+
+    def test_runs_without_the_daemon_when_asked(self):
+        done = run(demo("--no-daemon"))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("Without the daemon (as asked for)", done.stdout)
+        self.assertNotIn("share %", done.stdout)
 
     def test_redraws_on_a_terminal(self):
         main, terminal = pty.openpty()
@@ -68,7 +95,8 @@ class Demo(unittest.TestCase):
                 shown += piece
         os.close(main)
         self.assertEqual(process.returncode, 0, shown)
-        self.assertIn(b"\033[4A", shown)
+        # Four tenants, and with the daemon their two GPUs.
+        self.assertIn(b"\033[6A" if SHARED else b"\033[4A", shown)
         self.assertIn(b"[####", shown)
 
     def test_shows_a_tenant_that_fails(self):
@@ -85,16 +113,63 @@ class Demo(unittest.TestCase):
 
     def interrupt(self, signal_number):
         settings = environment(NVSHARE_SIM_TIME="20")
+        children = 5 if SHARED else 4  # four tenants, and the daemon
         with subprocess.Popen(
             demo(), env=settings, stdout=subprocess.PIPE, start_new_session=True
         ) as process:
-            tenants = wait_until(lambda: children_of(process.pid), enough=4)
+            tenants = wait_until(lambda: children_of(process.pid), enough=children)
             process.send_signal(signal_number)
             process.communicate(timeout=30)
         expected = -9 if signal_number == signal.SIGKILL else 130
         self.assertEqual(process.returncode, expected)
-        left = wait_until(lambda: [pid for pid in tenants if not is_running(pid)], enough=4)
+        left = wait_until(lambda: [pid for pid in tenants if not is_running(pid)], enough=children)
         self.assertEqual(sorted(left), sorted(tenants))
+
+
+class DemoAndDaemon(unittest.TestCase):
+    """The programs beside a daemon of our making."""
+
+    def setUp(self):
+        if not SHARED:
+            self.skipTest("tenants with a sanitizer take no library")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.programs = pathlib.Path(folder.name, "bin")
+        self.programs.mkdir()
+        for name in ("nvshare-demo", "nvshare-workload"):
+            shutil.copy(f"{BIN}/{name}", self.programs / name)
+        pathlib.Path(folder.name, "lib").symlink_to(pathlib.Path(BIN).resolve().parent / "lib")
+
+    def place(self, text):
+        path = self.programs / "nvshare-scheduler"
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+
+    def test_goes_on_without_a_daemon(self):
+        done = run(demo(programs=self.programs))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"Without the daemon \(it cannot be started: .*nvshare-sched")
+
+    def test_says_why_the_daemon_did_not_start(self):
+        self.place("#!/bin/sh\necho the moon is full >&2\nexit 3\n")
+        done = run(demo(programs=self.programs))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("it cannot be started: it ended with code 3; it printed:", done.stdout)
+        self.assertIn("the moon is full", done.stdout)
+
+    def test_shows_what_the_daemon_says(self):
+        self.place(FAKE.read_text(encoding="utf-8"))
+        done = run(demo("--gpus", "1", programs=self.programs))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^add 12 GB +0 +1\.50 +100 +42 +125$")
+        self.assertRegex(done.stdout, r"(?m)^add 4 GB, second +0 +0\.00 +0 +42 +125$")
+
+    def test_says_that_the_daemon_was_lost(self):
+        self.place(FAKE.read_text(encoding="utf-8"))
+        done = run(demo("--gpus", "1", programs=self.programs), FAKE_ANSWERS="5")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("The daemon's status: ", done.stdout)
+        self.assertEqual(done.stdout.count("  PASS  "), 2 * TENANTS, done.stdout)
 
 
 class Workload(unittest.TestCase):
@@ -154,6 +229,6 @@ def remove_machine():
 
 
 if __name__ == "__main__":
-    BIN, SIMULATOR = sys.argv[1:3]
+    BIN, SIMULATOR, SHARED = sys.argv[1], sys.argv[2], sys.argv[3] == "shared"
     unittest.addModuleCleanup(remove_machine)
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

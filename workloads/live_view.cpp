@@ -37,12 +37,12 @@ LiveView::LiveView(ProgressMode mode) : mode_(mode) {
   }
 }
 
-void LiveView::update(std::span<const Tenant> tenants) {
-  if (mode_ == ProgressMode::kBar) draw_block(tenants);
-  if (mode_ == ProgressMode::kLines) print_lines(tenants);
+void LiveView::update(std::span<const Tenant> tenants, std::span<const std::string> gpus) {
+  if (mode_ == ProgressMode::kBar) draw_block(tenants, gpus);
+  if (mode_ == ProgressMode::kLines) print_lines(tenants, gpus);
 }
 
-void LiveView::draw_block(std::span<const Tenant> tenants) {
+void LiveView::draw_block(std::span<const Tenant> tenants, std::span<const std::string> gpus) {
   // A line that wraps would be two lines on the screen, and the next block would be drawn too low.
   const std::size_t columns = terminal_columns() - 1;
   const std::size_t width = label_width(tenants);
@@ -51,20 +51,30 @@ void LiveView::draw_block(std::span<const Tenant> tenants) {
   for (const Tenant& tenant : tenants) {
     text += fmt::format("\r{}\033[K\n", render_tenant(tenant, width).substr(0, columns));
   }
-  lines_drawn_ = tenants.size();
+  for (const std::string& gpu : gpus) {
+    text += fmt::format("\r{}\033[K\n", gpu.substr(0, columns));
+  }
+  lines_drawn_ = tenants.size() + gpus.size();
   fmt::print("{}", text);
   std::fflush(stdout);
 }
 
-void LiveView::print_lines(std::span<const Tenant> tenants) {
+void LiveView::print_lines(std::span<const Tenant> tenants, std::span<const std::string> gpus) {
   const Clock::time_point now = Clock::now();
-  if (due_.empty()) due_.assign(tenants.size(), now + kLineInterval);
+  if (due_.empty()) {
+    due_.assign(tenants.size(), now + kLineInterval);
+    gpus_due_ = now + kLineInterval;
+  }
   const std::size_t width = label_width(tenants);
   for (std::size_t i = 0; i < tenants.size(); ++i) {
     const bool ended = tenants[i].phase == Phase::kEnded;
     if (due_[i] == Clock::time_point::max() || (!ended && now < due_[i])) continue;
     due_[i] = ended ? Clock::time_point::max() : now + kLineInterval;
     fmt::print("{}\n", render_tenant(tenants[i], width));
+  }
+  if (now >= gpus_due_) {
+    gpus_due_ = now + kLineInterval;
+    for (const std::string& gpu : gpus) fmt::print("{}\n", gpu);
   }
   std::fflush(stdout);
 }

@@ -61,7 +61,9 @@ Stream read_available(int fd, std::string& text) {
 // One tenant and its process.
 class RunningTenant {
  public:
-  RunningTenant(Child child, Tenant& tenant) : child_(std::move(child)), tenant_(tenant) {}
+  RunningTenant(Child child, Tenant& tenant) : child_(std::move(child)), tenant_(tenant) {
+    tenant_.pid = child_.pid();
+  }
 
   bool ended() const { return tenant_.phase == Phase::kEnded; }
   bool waits_for_start() const { return tenant_.phase == Phase::kReady; }

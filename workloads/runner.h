@@ -27,6 +27,7 @@ enum class Phase { kStarting, kReady, kRunning, kVerifying, kEnded };
 
 struct Tenant {
   TenantSpec spec;
+  pid_t pid = 0;
   Phase phase = Phase::kStarting;
   ReadyStatus ready{};    // from kReady on
   Progress progress{};    // from kRunning on

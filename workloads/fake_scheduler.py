@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""FakeScheduler: answers `status` on the admin socket as the daemon does, about the processes that
+its parent started, and schedules nothing. The first of them holds GPU 0, the others wait for it.
+
+usage: nvshare-scheduler --folder FOLDER      FAKE_ANSWERS=n: it ends after so many answers
+"""
+
+import json
+import os
+import pathlib
+import socket
+import sys
+
+
+def tenant_pids():
+    parent = os.getppid()
+    text = pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
+    return [int(pid) for pid in text.split() if int(pid) != os.getpid()]
+
+
+def tenant(number, pid):
+    use = {
+        "gpu": 0,
+        "state": "waiting" if number else "running",
+        "used_s": 0.0 if number else 1.5,
+        "waited_s": 0.25,
+        "waiting_now_s": 0.0,
+        "longest_wait_s": 0.125,
+        "windows": 42,
+        "memory_bytes": 0,
+    }
+    return {"id": 100 + number, "clients": [{"id": number, "pid": pid}], "gpus": [use]}
+
+
+def status(answers):
+    pids = tenant_pids()
+    gpu = {
+        "index": 0,
+        "holder": 100 if pids else None,
+        "waiting": max(len(pids) - 1, 0),
+        "switches": answers,
+        "held_s": answers * 1.0,
+        "handover_s": 0.0,
+    }
+    return {"gpus": [gpu], "tenants": [tenant(number, pid) for number, pid in enumerate(pids)]}
+
+
+def main(folder):
+    answers_max = int(os.environ.get("FAKE_ANSWERS", "1000000"))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(f"{folder}/admin.sock")
+        listener.listen()
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rw", encoding="utf-8") as lines:
+            for answers in range(answers_max):
+                request = json.loads(lines.readline() or "{}")
+                if request.get("command") != "status":
+                    return 1
+                lines.write(json.dumps({"ok": True, "result": status(answers)}) + "\n")
+                lines.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] != ["--folder"] or len(sys.argv) != 3:
+        sys.exit("usage: nvshare-scheduler --folder FOLDER")
+    sys.exit(main(sys.argv[2]))
