@@ -85,7 +85,10 @@ bool may_take(const Seat& taker, const Seat& holder, Instant now, Taker as) {
   const Priority mine = taker.tenant->priority;
   const Priority theirs = holder.tenant->priority;
   if (mine != theirs) return mine > theirs;
-  return taker.service_at(now) + kWakeupLead.ns() < holder.service_at(now);
+  if (taker.service_at(now) + kWakeupLead.ns() >= holder.service_at(now)) return false;
+  // Of two that work in bursts, the one that will be done first had better be: else both wait.
+  const auto left = holder.burst_left(now);
+  return !left || taker.mean_burst < *left;
 }
 
 std::optional<Choice> choose(Node& node, Gpu& gpu) {

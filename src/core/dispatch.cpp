@@ -5,6 +5,7 @@
 
 #include "core/choice.h"
 #include "core/gangs.h"
+#include "core/readiness.h"
 #include "core/terms.h"
 #include "core/windows.h"
 
@@ -32,6 +33,7 @@ void start(Node& node, Gpu& gpu, const Choice& choice) {
     gpu.promised = nullptr;
     open_window(node, *choice.seat);
     set_window(*choice.seat, node.now);
+    tell_first_in_line(node, *choice.seat);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/readiness.h"
 #include "core/windows.h"
 
 namespace nvs::core {
@@ -74,18 +75,6 @@ void ask_again(Node& node, Gate& gate) {
   set_state(node, gate, GateState::late);
   node.emit(CloseWindow{gate.client, seat.gpu->id, gate.grant});
   note_heard(node, gate);
-}
-
-// Those for whom the window is being closed.
-void tell_next(Node& node, const Gpu& gpu, Duration in) {
-  const Seat* next = gpu.promised;
-  if (gpu.reserved != nullptr) next = gpu.reserved->seats[index_of(gpu.id)].get();
-  if (next == nullptr) return;
-  for (const Gate* gate : next->gates) {
-    if (gate->state == GateState::closed && gate->wants) {
-      node.emit(GetReady{gate->client, gpu.id, in});
-    }
-  }
 }
 
 }  // namespace

@@ -54,6 +54,9 @@ inline constexpr Duration kSwitchCost = Duration::from_us(200);
 inline constexpr int kFloorShareNormal = 200;
 inline constexpr int kFloorShareLow = 50;
 
+// Whoever waits for a burst that is not longer than this does not go to sleep meanwhile.
+inline constexpr Duration kShortBurst = Duration::from_ms(1);
+
 // A client that says nothing for so long after it was told to close is unresponsive. A CPU limit
 // alone can hold it 100 ms.
 inline constexpr Duration kSilenceMax = Duration::from_ms(300);

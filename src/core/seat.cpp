@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/seat.h"
 
+#include <algorithm>
+
 #include "core/books.h"
 #include "core/gpu.h"
 
@@ -24,6 +26,22 @@ void Seat::accrue(Instant now) {
 Service Seat::service_at(Instant now) const {
   if (!earns()) return service;
   return service + scaled(now - accrued, tenant->weight);
+}
+
+std::optional<Duration> Seat::burst_left(Instant now) const {
+  if (mean_burst == Duration{}) return std::nullopt;
+  const Duration done = burst + (now - held_since);
+  if (done > mean_burst * 2) return std::nullopt;  // it is another kind of burst
+  return std::max(mean_burst - done, Duration{});
+}
+
+void Seat::note_burst(Instant now, bool is_over) {
+  burst += now - held_since;
+  if (!is_over) return;
+  const bool first = mean_burst == Duration{};
+  mean_burst = first ? burst : mean_burst + (burst - mean_burst) / 4;
+  mean_burst = std::max(mean_burst, Duration::from_ns(1));
+  burst = {};
 }
 
 void Seat::count(const Gate& gate, int by) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/instant.h"
@@ -58,12 +59,22 @@ struct Seat {
   bool in_presence = false;
   bool present = false;  // holds, waits or runs beside
 
+  // How long it works from waking up to going idle; over several windows if need be.
+  Duration burst;  // so far, without the window that it has now
+  Instant held_since;
+  Duration mean_burst;  // of late; zero: it has not gone idle yet
+
   Service service = 0;
   Instant accrued;  // until when service and bill are right
   Bill bill;
   Duration waited;
   Duration longest_wait;
   std::uint64_t windows = 0;
+
+  // How much longer its burst will take; nothing if there is no telling.
+  std::optional<Duration> burst_left(Instant now) const;
+  // Its window is over: it went idle, or has more to do.
+  void note_burst(Instant now, bool is_over);
 
   // Brings service and bill up to `now`; to be called before anything they depend on changes.
   void accrue(Instant now);

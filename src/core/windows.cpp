@@ -70,6 +70,7 @@ void begin_hold(Node& node, Seat& seat, Hold hold) {
   gpu.account(node.now);
   seat.accrue(node.now);
   seat.hold = hold;
+  seat.held_since = node.now;
   gpu.holders.push_back(&seat);
   ++gpu.holding[class_of(seat)];
   note_presence(node, seat);
@@ -84,6 +85,7 @@ void release(Node& node, Seat& seat) {
   std::erase(gpu.holders, &seat);
   --gpu.holding[class_of(seat)];
   if (gpu.open == &seat) gpu.open = nullptr;
+  seat.note_burst(node.now, seat.hold == Hold::open || !seat.ended_busy);
   seat.hold = Hold::none;
   seat.by_floor = false;
   seat.ended = node.now;

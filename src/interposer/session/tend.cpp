@@ -18,7 +18,7 @@ constexpr std::int64_t kSecond_ns = 1'000'000'000;
 // A pause of the program: handing the GPU over and back costs some 100 us, so a program that mostly
 // comes back sooner is waited for that long; one that mostly sleeps is not.
 constexpr std::int64_t kIdleAfter_ns = 200 * kMicrosecond_ns;
-constexpr std::int64_t kSleeperIdleAfter_ns = 20 * kMicrosecond_ns;
+constexpr std::int64_t kSleeperIdleAfter_ns = 5 * kMicrosecond_ns;
 // The same while nobody waits, and how often we look then.
 constexpr std::int64_t kIdleUnwatched_ns = 5 * kMillisecond_ns;
 // A thread that was just woken up needs this to submit, at most; mostly it takes some 20 us.

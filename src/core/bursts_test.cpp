@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tenants that work in bursts: who takes the GPU from whom, and who is told to get ready.
+#include <gtest/gtest.h>
+
+#include "core/sim_node.h"
+
+namespace nvs::core {
+namespace {
+
+constexpr int kFirst = 1;
+constexpr int kSecond = 2;
+
+class Bursts : public testing::Test {
+ protected:
+  Bursts() {
+    node.join(kFirst, 1);
+    node.join(kSecond, 2);
+  }
+  // A burst of its own, with nobody beside it, and a sleep after it.
+  void teach(int client, Duration length) {
+    for (int i = 0; i < 3; ++i) {
+      node.want(client);
+      node.pass(length);
+      node.drained(client);
+      node.pass_ms(200);
+    }
+  }
+  SimNode node;
+};
+
+TEST_F(Bursts, OfEqualsNobodyTakesTheGpuFromTheOther) {
+  teach(kSecond, Duration::from_ms(8));
+  teach(kFirst, Duration::from_ms(8));
+  node.want(kFirst);
+  node.pass_ms(5);
+  node.want(kSecond);
+  EXPECT_FALSE(node.is_closing(kFirst)) << "it has 3 ms left, the other needs 8";
+  node.pass_ms(3);
+  node.drained(kFirst);
+  EXPECT_TRUE(node.is_open(kSecond));
+}
+
+TEST_F(Bursts, AShorterOneGoesFirst) {
+  teach(kSecond, Duration::from_ms(1));
+  teach(kFirst, Duration::from_ms(15));
+  node.want(kFirst);
+  node.pass_ms(5);
+  node.want(kSecond);
+  EXPECT_TRUE(node.is_closing(kFirst));
+}
+
+TEST_F(Bursts, OneThatTakesMuchLongerThanItUsedToIsNoBurst) {
+  teach(kSecond, Duration::from_ms(6));
+  teach(kFirst, Duration::from_ms(4));
+  node.want(kFirst);
+  node.pass_ms(10);
+  node.want(kSecond);
+  EXPECT_TRUE(node.is_closing(kFirst));
+}
+
+TEST_F(Bursts, WhoNeverRestsIsInterrupted) {
+  teach(kSecond, Duration::from_ms(6));
+  node.want(kFirst);
+  node.pass_ms(5);
+  node.want(kSecond);
+  EXPECT_TRUE(node.is_closing(kFirst));
+}
+
+const GetReady* told(const std::vector<Effect>& effects) {
+  for (const Effect& effect : effects) {
+    if (const auto* ready = std::get_if<GetReady>(&effect)) return ready;
+  }
+  return nullptr;
+}
+
+TEST_F(Bursts, WhoeverWaitsForAShortOneStaysAwake) {
+  teach(kSecond, Duration::from_us(300));
+  node.want(kFirst);
+  node.pass_ms(5);
+  node.want(kSecond);
+  ASSERT_TRUE(node.is_closing(kFirst));
+  node.step(Drained{ClientId{kFirst}, GpuId{0}, node.grant(kFirst), true});
+  ASSERT_TRUE(node.is_open(kSecond));
+  const GetReady* ready = told(node.effects());
+  ASSERT_NE(ready, nullptr);
+  EXPECT_EQ(ready->client, ClientId{kFirst});
+  EXPECT_EQ(ready->in, Duration::from_us(300));
+}
+
+TEST_F(Bursts, WhoeverWaitsForALongOneSleeps) {
+  teach(kSecond, Duration::from_ms(6));
+  node.want(kFirst);
+  node.pass_ms(5);
+  node.want(kSecond);
+  node.step(Drained{ClientId{kFirst}, GpuId{0}, node.grant(kFirst), true});
+  ASSERT_TRUE(node.is_open(kSecond));
+  EXPECT_EQ(told(node.effects()), nullptr);
+}
+
+}  // namespace
+}  // namespace nvs::core

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/readiness.h"
+
+#include "core/choice.h"
+
+namespace nvs::core {
+namespace {
+
+void tell(Node& node, const Seat& seat, Duration in) {
+  for (const Gate* gate : seat.gates) {
+    if (gate->state == GateState::closed && gate->wants) {
+      node.emit(GetReady{gate->client, seat.gpu->id, in});
+    }
+  }
+}
+
+}  // namespace
+
+void tell_next(Node& node, const Gpu& gpu, Duration in) {
+  const Seat* next = gpu.promised;
+  if (gpu.reserved != nullptr) next = gpu.reserved->seats[index_of(gpu.id)].get();
+  if (next != nullptr) tell(node, *next, in);
+}
+
+void tell_first_in_line(Node& node, const Seat& holder) {
+  const auto left = holder.burst_left(node.now);
+  if (!left || *left == Duration{} || *left > kShortBurst) return;
+  const Gpu& gpu = *holder.gpu;
+  for (const Priority priority : order_of_classes(gpu)) {
+    if (const LineKey* first = gpu.line.first(priority)) return tell(node, *first->seat, *left);
+  }
+}
+
+}  // namespace nvs::core
