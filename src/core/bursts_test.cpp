@@ -58,6 +58,16 @@ TEST_F(Bursts, OneThatTakesMuchLongerThanItUsedToIsNoBurst) {
   EXPECT_TRUE(node.is_closing(kFirst));
 }
 
+// A long burst that is about to end may as well go on for a while.
+TEST_F(Bursts, AShortOneDoesNotWaitForTheEndOfALongOne) {
+  teach(kSecond, Duration::from_ms(1));
+  teach(kFirst, Duration::from_ms(400));
+  node.want(kFirst);
+  node.pass_ms(399);
+  node.want(kSecond);
+  EXPECT_TRUE(node.is_closing(kFirst));
+}
+
 TEST_F(Bursts, WhoNeverRestsIsInterrupted) {
   teach(kSecond, Duration::from_ms(6));
   node.want(kFirst);

@@ -24,7 +24,7 @@ void tell_next(Node& node, const Gpu& gpu, Duration in) {
 
 void tell_first_in_line(Node& node, const Seat& holder) {
   const auto left = holder.burst_left(node.now);
-  if (!left || *left == Duration{} || *left > kShortBurst) return;
+  if (!left || *left > kShortBurst) return;
   const Gpu& gpu = *holder.gpu;
   for (const Priority priority : order_of_classes(gpu)) {
     if (const LineKey* first = gpu.line.first(priority)) return tell(node, *first->seat, *left);

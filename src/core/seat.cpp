@@ -31,8 +31,9 @@ Service Seat::service_at(Instant now) const {
 std::optional<Duration> Seat::burst_left(Instant now) const {
   if (mean_burst == Duration{}) return std::nullopt;
   const Duration done = burst + (now - held_since);
-  if (done > mean_burst * 2) return std::nullopt;  // it is another kind of burst
-  return std::max(mean_burst - done, Duration{});
+  const Duration margin = mean_burst / 4;
+  if (done > mean_burst + margin) return std::nullopt;  // it is another kind of burst
+  return std::max(mean_burst - done, margin);
 }
 
 void Seat::note_burst(Instant now, bool is_over) {
