@@ -51,9 +51,12 @@ inline long move_up(int fd, int lowest) {
   return moved;
 }
 
-// Blocks every signal for the calling thread, or puts the mask back.
+// Blocks every signal for the calling thread, or puts the mask back. Not those two that glibc keeps
+// for itself: setuid() in another thread waits until every thread has taken one of them.
 inline void block_signals(uint64_t& before) {
-  const uint64_t all = ~uint64_t{0};
+  constexpr int kCancel = 32;
+  constexpr int kSetId = 33;
+  const uint64_t all = ~((uint64_t{1} << (kCancel - 1)) | (uint64_t{1} << (kSetId - 1)));
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, argument(&all), argument(&before), sizeof all);
 }
 inline void restore_signals(uint64_t before) {

@@ -7,6 +7,7 @@
 #include "interposer/flow/queue.h"
 #include "interposer/flow/relaxed_capture.h"
 #include "interposer/gate/gate.h"
+#include "interposer/resolve/clock.h"
 #include "os/futex_lock.h"
 
 namespace nvs::interposer::flow {
@@ -28,6 +29,7 @@ struct Line {
   Queue queue;
   // Every submission since the GPU was last seen empty has a mark behind it, or will have one.
   bool complete;
+  int being_made;          // submissions that are counted, and may not be in the driver yet
   CUstream behind;         // the stream of the submissions that have no mark yet
   bool mixed;              // they are of several
   Event marks[kMarksMax];  // in the order of the queue's
@@ -65,6 +67,22 @@ bool is_complete(const Event& event) {
   return event.context == nullptr || query == nullptr || query(event.event) != CUDA_ERROR_NOT_READY;
 }
 
+// A stream may wait for what is submitted to another one: then marks behind the oldest complete
+// before it, and must not count as queued.
+void drop_complete(Line& line) {
+  int kept = 1;
+  const int marks = line.queue.marks();
+  for (int i = 1; i < marks; ++i) {
+    const Event event = mark_at(line, i);
+    if (is_complete(event)) {
+      keep(line, event);
+      line.queue.drop_at(kept);
+    } else {
+      mark_at(line, kept++) = event;
+    }
+  }
+}
+
 // Looks at the oldest marks until one is not complete.
 void reap(Line& line, std::int64_t now_ns) {
   const RelaxedCapture relaxed;
@@ -74,7 +92,9 @@ void reap(Line& line, std::int64_t now_ns) {
   for (int i = 0; i < complete; ++i) keep(line, mark_at(line, i));
   line.first = (line.first + complete) % kMarksMax;
   line.queue.completed(now_ns, complete);
-  if (complete < marks) line.queue.seen_running(now_ns);
+  if (complete == marks) return;
+  line.queue.seen_running(now_ns);
+  if (line.queue.is_overdue(now_ns)) drop_complete(line);
 }
 
 std::int64_t last_activity_ns(const Queue& queue) {
@@ -98,6 +118,7 @@ void submit(Line& line, std::int64_t now_ns, CUstream stream, std::uint64_t kind
     }
   }
   line.queue.submit(now_ns, kind);
+  ++line.being_made;
 }
 
 bool create_event(CUcontext context, Event& event) {
@@ -131,22 +152,31 @@ void set_bound(int gpu, std::int64_t bound_ns) {
   if (bound_ns == 0) lose_track(gpu);
 }
 
+bool is_bounded(int gpu) { return lines[gpu].bound_ns.load(std::memory_order_relaxed) != 0; }
+
+void take_back(int gpu) {
+  Line& line = lines[gpu];
+  const os::FutexGuard guard(line.lock);
+  --line.being_made;
+  line.complete = false;
+}
+
 void lose_track(int gpu) {
   Line& line = lines[gpu];
   const os::FutexGuard guard(line.lock);
   line.complete = false;
 }
 
-void gate_met_closed(int gpu) { lines[gpu].wanted_ns.store(os::monotonic_ns()); }
+void gate_met_closed(int gpu) { lines[gpu].wanted_ns.store(clock_ns()); }
 
-void window_opened(int gpu) { lines[gpu].opened_ns.store(os::monotonic_ns()); }
+void window_opened(int gpu) { lines[gpu].opened_ns.store(clock_ns()); }
 
 Room ask(int gpu, CUstream stream, std::uint64_t kind) {
   Line& line = lines[gpu];
   const std::int64_t bound_ns = line.bound_ns.load(std::memory_order_relaxed);
   if (bound_ns == 0) return {0, false};
   const os::FutexGuard guard(line.lock);
-  const std::int64_t now_ns = os::monotonic_ns();
+  const std::int64_t now_ns = clock_ns();
   std::int64_t wait_ns = line.queue.wait_ns(now_ns, bound_ns, kind);
   // Events are looked at where it can matter: there is no room, or a mark should be done by now.
   if (wait_ns > 0 || line.queue.poll_in_ns(now_ns) <= kMarkEvery_ns) {
@@ -162,7 +192,7 @@ bool count(int gpu, CUstream stream, std::uint64_t kind) {
   Line& line = lines[gpu];
   if (line.bound_ns.load(std::memory_order_relaxed) == 0) return false;
   const os::FutexGuard guard(line.lock);
-  submit(line, os::monotonic_ns(), stream, kind);
+  submit(line, clock_ns(), stream, kind);
   return true;
 }
 
@@ -170,10 +200,12 @@ void mark(int gpu, CUstream stream) {
   Line& line = lines[gpu];
   Event event{};
   const CUcontext context = context_of(stream);
-  if (context == nullptr) return;
   {
     const os::FutexGuard guard(line.lock);
-    if (!line.queue.needs_mark(os::monotonic_ns())) return;
+    --line.being_made;
+    // A mark of another thread was recorded before this submission was made, and counts for it.
+    if (line.queue.unmarked() == 0) line.complete = false;
+    if (context == nullptr || !line.queue.needs_mark(clock_ns())) return;
     if (!take_spare(line, context, event)) event.context = nullptr;
   }
   // The lock is not held where the driver may have to wait for room in a stream.
@@ -186,16 +218,17 @@ void mark(int gpu, CUstream stream) {
     keep(line, event);
     return;
   }
-  if (line.mixed || line.behind != stream) line.complete = false;
+  // What other threads have counted may come after the mark.
+  if (line.mixed || line.behind != stream || line.being_made > 0) line.complete = false;
   line.mixed = false;
   mark_at(line, line.queue.marks()) = event;
-  line.queue.marked(os::monotonic_ns());
+  line.queue.marked(clock_ns());
 }
 
 bool look(int gpu, Look& result) {
   Line& line = lines[gpu];
   if (line.bound_ns.load(std::memory_order_relaxed) == 0 || !line.lock.try_lock()) return false;
-  const std::int64_t now_ns = os::monotonic_ns();
+  const std::int64_t now_ns = clock_ns();
   reap(line, now_ns);
   const Queue& queue = line.queue;
   result.quiet_ns = now_ns - last_activity_ns(queue);
@@ -214,7 +247,7 @@ void emptied(int gpu) {
   Line& line = lines[gpu];
   const os::FutexGuard guard(line.lock);
   for (int i = 0; i < line.queue.marks(); ++i) keep(line, mark_at(line, i));
-  line.queue.emptied(os::monotonic_ns());
+  line.queue.emptied(clock_ns());
   line.complete = true;
   line.mixed = false;
 }
@@ -226,6 +259,7 @@ void context_ends(CUcontext context) {
     const auto drop = [&](Event& event) {
       if (event.context != context) return false;
       event.context = nullptr;
+      line.complete = false;  // the context may go on, and its work with it
       if (destroy != nullptr) destroy(event.event);
       return true;
     };
@@ -242,6 +276,7 @@ void start_over_in_child() {
     line.bound_ns.store(0, std::memory_order_relaxed);
     line.queue = {};
     line.complete = false;
+    line.being_made = 0;
     line.spares = 0;
     line.pauses = 0;
   }

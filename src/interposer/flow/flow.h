@@ -26,8 +26,11 @@ struct Room {
 Room ask(int gpu, CUstream stream, std::uint64_t kind);
 // Counts a submission without asking. False: there is no bound.
 bool count(int gpu, CUstream stream, std::uint64_t kind);
+// A submission that was counted is not made after all, or not now.
+void take_back(int gpu);
 // A submission that cannot be counted: marks will not tell when it is done.
 void lose_track(int gpu);
+bool is_bounded(int gpu);
 // After the submission, on the thread that made it: records a mark if it is time for one.
 void mark(int gpu, CUstream stream);
 

@@ -10,6 +10,7 @@ constexpr std::int64_t min_of(std::int64_t a, std::int64_t b) { return a < b ? a
 // Sleeping for less is not worth a system call; for more, a late wake-up costs too much.
 constexpr std::int64_t kShortestWait_ns = 10'000;
 constexpr std::int64_t kLongestWait_ns = 1'000'000;
+constexpr std::int64_t kOverdue_ns = 1'000'000;
 
 }  // namespace
 
@@ -71,6 +72,18 @@ void Queue::dropped() {
   marked_ns_ -= kinds_.guess_ns(oldest().span);
   first_ = (first_ + 1) % kMarksMax;
   --marks_;
+}
+
+void Queue::drop_at(int index) {
+  marked_ns_ -= kinds_.guess_ns(ring_[(first_ + index) % kMarksMax].span);
+  for (int i = index; i + 1 < marks_; ++i) {
+    ring_[(first_ + i) % kMarksMax] = ring_[(first_ + i + 1) % kMarksMax];
+  }
+  --marks_;
+}
+
+bool Queue::is_overdue(std::int64_t now_ns) const {
+  return marks_ > 1 && now_ns - started_ns() > kinds_.guess_ns(oldest().span) + kOverdue_ns;
 }
 
 std::int64_t Queue::remaining_ns(std::int64_t now_ns) const {

@@ -37,6 +37,10 @@ class Queue {
   void completed(std::int64_t now_ns, int count);
   // The oldest mark will never be seen to complete: its context is gone.
   void dropped();
+  // So is the index-th of them, before those in front of it.
+  void drop_at(int index);
+  // The oldest mark should have been complete long ago.
+  bool is_overdue(std::int64_t now_ns) const;
   int marks() const { return marks_; }
   int unmarked() const { return behind_.submissions(); }
 

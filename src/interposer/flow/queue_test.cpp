@@ -211,6 +211,22 @@ TEST_F(QueueTest, WhatIsNotKnownIsLookedAtSoonAndThenLessOften) {
   EXPECT_LT(queue.guess_ns(kKey), before / 3);
 }
 
+// A stream waits for work on another one: what is done behind it is not queued any more.
+TEST_F(QueueTest, MarksMayCompleteBehindOneThatDoesNot) {
+  for (int i = 0; i < 5; ++i) {
+    queue.submit(now, kKey);
+    queue.marked(now);
+  }
+  EXPECT_FALSE(queue.is_overdue(now));
+  now += 100 * kMs;
+  EXPECT_TRUE(queue.is_overdue(now));
+  EXPECT_GT(queue.wait_ns(now, kBound, kKey), 0);
+  for (int left = 4; left > 0; --left) queue.drop_at(left == 4 ? 2 : 1);
+  EXPECT_EQ(queue.marks(), 1);
+  EXPECT_EQ(queue.remaining_ns(now), 0);
+  EXPECT_EQ(queue.wait_ns(now, kBound, kKey), 0);
+}
+
 TEST_F(QueueTest, WithoutMarksNothingIsHeldBack) {
   for (int i = 0; i < 1000; ++i) queue.submit(now, kKey);
   EXPECT_EQ(queue.wait_ns(now, kBound, kKey), 0);

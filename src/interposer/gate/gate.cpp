@@ -5,6 +5,7 @@
 #include "interposer/gate/call_target.h"
 #include "interposer/gate/nesting.h"
 #include "interposer/gate/slots.h"
+#include "interposer/resolve/clock.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/session.h"
 #include "os/linux_calls.h"
@@ -43,8 +44,17 @@ struct Pending {
 };
 constinit thread_local Pending pending __attribute__((tls_model("initial-exec"))) = {};
 
+// Grows with everything that a thread at the gate may wait for. It is what they sleep on: the word
+// itself does not change when a single one is let in.
+constinit std::atomic<std::uint32_t> changes{0};
+
 const volatile std::uint32_t* futex() {
-  return reinterpret_cast<const volatile std::uint32_t*>(&word);
+  return reinterpret_cast<const volatile std::uint32_t*>(&changes);
+}
+
+void wake_all() {
+  changes.fetch_add(1, std::memory_order_seq_cst);
+  os::futex_wake(futex(), 0x7fffffff);
 }
 
 // Before the first mark of a process. Two threads may do it at once, with the same result.
@@ -126,6 +136,8 @@ bool take_credit(int gpu) {
 // Long enough that it costs nothing, short enough that a request which could not be sent is sent
 // again before anybody notices.
 constexpr std::int64_t kAskAgain_ns = 100'000'000;
+// The longest that a call waits for room in a bounded queue.
+constexpr std::int64_t kRoomPatience_ns = 50'000'000;
 
 // One call at a gate that is closed for some GPU, or behind which some queue is bounded.
 class Visit {
@@ -138,15 +150,18 @@ class Visit {
     if (target_.captured) return &unmarked;
     if (target_.gpu >= 0) session::gpu_used(target_.gpu);
     for (;;) {
+      const std::uint32_t change = changes.load(std::memory_order_seq_cst);
       const std::uint32_t seen = word.load(std::memory_order_acquire);
       if ((seen & closed_for_us_) != 0) {
+        forget_count();
         if (enter_by_credit()) return entered();
-        wait_while_closed(seen);
+        wait_while_closed(seen, change);
         continue;
       }
-      const bool bounded = (seen & kBounded) != 0 && target_.gpu >= 0 && !call_.on_all_gpus;
-      if (call_.on_all_gpus) lose_track_everywhere();
-      if (bounded && !has_room(seen)) continue;
+      // Calls that name no stream mostly wait for themselves; and there is no stream to mark.
+      const bool bounded = (seen & kBounded) != 0 && target_.gpu >= 0 && call_.on_stream;
+      if (!call_.on_stream && (seen & kBounded) != 0) lose_track_everywhere();
+      if (bounded && !has_room(change)) continue;
       mark_.set();
       if ((word_after_mark() & closed_for_us_) == 0) return entered();
       mark_.clear();
@@ -154,31 +169,43 @@ class Visit {
   }
 
  private:
-  void wait_while_closed(std::uint32_t seen) const {
+  void wait_while_closed(std::uint32_t seen, std::uint32_t change) const {
     for (int gpu = 0; gpu < kGpusMax; ++gpu) {
       if ((seen & closed_for_us_ & bit_of(gpu)) != 0) session::want(gpu);
     }
     const std::int64_t awake_until_ns = ready_until_ns.load(std::memory_order_acquire);
-    if (os::monotonic_ns() >= awake_until_ns) {
-      os::futex_wait(futex(), seen, kAskAgain_ns);
+    if (clock_ns() >= awake_until_ns) {
+      os::futex_wait(futex(), change, kAskAgain_ns);
       return;
     }
-    while (word.load(std::memory_order_acquire) == seen && os::monotonic_ns() < awake_until_ns) {
+    while (changes.load(std::memory_order_acquire) == change && clock_ns() < awake_until_ns) {
       os::relax();
     }
+  }
+
+  // It was counted, and then the gate closed before it could be made.
+  void forget_count() {
+    if (counted_) flow::take_back(target_.gpu);
+    counted_ = false;
   }
 
   static void lose_track_everywhere() {
     for (int gpu = 0; gpu < kGpusMax; ++gpu) flow::lose_track(gpu);
   }
 
-  bool has_room(std::uint32_t seen) {
+  bool has_room(std::uint32_t change) {
     if (counted_) return true;
     const flow::Room room = flow::ask(target_.gpu, call_.stream, call_.kind);
     counted_ = room.counted;
     if (room.wait_ns == 0) return true;
+    // Work that is queued may wait for this very submission.
+    if (asked_since_ns_ == 0) asked_since_ns_ = clock_ns();
+    if (clock_ns() - asked_since_ns_ > kRoomPatience_ns) {
+      counted_ = flow::count(target_.gpu, call_.stream, call_.kind);
+      return true;
+    }
     const PreciseSleep precise;
-    os::futex_wait(futex(), seen, room.wait_ns);
+    os::futex_wait(futex(), change, room.wait_ns);
     return false;
   }
 
@@ -191,7 +218,8 @@ class Visit {
       return false;
     }
     let_in[target_.gpu].fetch_add(1, std::memory_order_seq_cst);
-    if (!counted_) counted_ = flow::count(target_.gpu, call_.stream, call_.kind);
+    if (call_.on_stream) counted_ = flow::count(target_.gpu, call_.stream, call_.kind);
+    if (!counted_) flow::lose_track(target_.gpu);
     return true;
   }
 
@@ -221,6 +249,7 @@ class Visit {
   Target target_;
   std::uint32_t closed_for_us_ = 0;
   bool counted_ = false;  // flow knows of this submission
+  std::int64_t asked_since_ns_ = 0;
 };
 
 // The gate is closed for some GPU, or some queue is bounded.
@@ -254,8 +283,8 @@ class Backoff {
 class Deadline {
  public:
   explicit Deadline(std::int64_t timeout_ns)
-      : at_ns_(timeout_ns < 0 ? -1 : os::monotonic_ns() + timeout_ns) {}
-  bool is_over() const { return at_ns_ >= 0 && os::monotonic_ns() >= at_ns_; }
+      : at_ns_(timeout_ns < 0 ? -1 : clock_ns() + timeout_ns) {}
+  bool is_over() const { return at_ns_ >= 0 && clock_ns() >= at_ns_; }
 
  private:
   std::int64_t at_ns_;
@@ -325,7 +354,7 @@ bool close(int gpu, std::int64_t timeout_ns) {
 
 void open(int gpu) {
   word.fetch_and(~bit_of(gpu), std::memory_order_seq_cst);
-  os::futex_wake(futex(), 0x7fffffff);
+  wake_all();
 }
 
 bool is_closed(int gpu) { return (word.load(std::memory_order_acquire) & bit_of(gpu)) != 0; }
@@ -336,7 +365,7 @@ void set_bounded(bool bounded) {
   } else {
     word.fetch_and(~kBounded, std::memory_order_seq_cst);
   }
-  os::futex_wake(futex(), 0x7fffffff);
+  wake_all();
 }
 
 bool takes_pieces(const Call& call) {
@@ -346,15 +375,17 @@ bool takes_pieces(const Call& call) {
 
 void get_ready(std::int64_t until_ns) {
   ready_until_ns.store(until_ns, std::memory_order_release);
-  os::futex_wake(futex(), 0x7fffffff);
+  wake_all();
 }
 
 void let_one_in(int gpu) {
   credits[gpu].store(1, std::memory_order_release);
-  os::futex_wake(futex(), 0x7fffffff);
+  wake_all();
 }
 
 void let_nobody_in(int gpu) { credits[gpu].exchange(0, std::memory_order_acq_rel); }
+
+bool may_let_in(int gpu) { return credits[gpu].load(std::memory_order_seq_cst) != 0; }
 
 std::uint32_t let_in_so_far(int gpu) { return let_in[gpu].load(std::memory_order_seq_cst); }
 

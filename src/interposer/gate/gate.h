@@ -71,6 +71,7 @@ void get_ready(std::int64_t until_ns);
 // Lets one of the threads that wait at a closed gate in, or the next one that comes.
 void let_one_in(int gpu);
 void let_nobody_in(int gpu);
+bool may_let_in(int gpu);
 // How many went in that way; the work they brought must be waited for too.
 std::uint32_t let_in_so_far(int gpu);
 

@@ -7,6 +7,11 @@
 namespace nvs::interposer {
 namespace {
 
+// The handle by which the other calls know the default stream of the thread.
+CUstream per_thread(CUstream stream) {
+  return stream != nullptr ? stream : reinterpret_cast<CUstream>(CU_STREAM_PER_THREAD);
+}
+
 template <class Call>
 CUresult begin_through(CUstream stream, Call call) {
   captures::begins(stream);
@@ -35,6 +40,7 @@ namespace nvs::hooks {
 
 using interposer::begin_through;
 using interposer::end_through;
+using interposer::per_thread;
 using interposer::real;
 using interposer::Row;
 
@@ -42,14 +48,15 @@ CUresult cuStreamBeginCapture(CUstream hStream) {
   return begin_through(hStream, [&] { return real<Row::cuStreamBeginCapture>()(hStream); });
 }
 CUresult cuStreamBeginCapture_ptsz(CUstream hStream) {
-  return begin_through(hStream, [&] { return real<Row::cuStreamBeginCapture_ptsz>()(hStream); });
+  return begin_through(per_thread(hStream),
+                       [&] { return real<Row::cuStreamBeginCapture_ptsz>()(hStream); });
 }
 CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode) {
   return begin_through(hStream,
                        [&] { return real<Row::cuStreamBeginCapture_v2>()(hStream, mode); });
 }
 CUresult cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode) {
-  return begin_through(hStream,
+  return begin_through(per_thread(hStream),
                        [&] { return real<Row::cuStreamBeginCapture_v2_ptsz>()(hStream, mode); });
 }
 CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
@@ -65,7 +72,7 @@ CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph,
                                           const CUgraphNode* dependencies,
                                           const CUgraphEdgeData* dependencyData,
                                           size_t numDependencies, CUstreamCaptureMode mode) {
-  return begin_through(hStream, [&] {
+  return begin_through(per_thread(hStream), [&] {
     return real<Row::cuStreamBeginCaptureToGraph_ptsz>()(hStream, hGraph, dependencies,
                                                          dependencyData, numDependencies, mode);
   });
@@ -75,7 +82,7 @@ CUresult cuStreamEndCapture(CUstream hStream, CUgraph* phGraph) {
   return end_through(hStream, [&] { return real<Row::cuStreamEndCapture>()(hStream, phGraph); });
 }
 CUresult cuStreamEndCapture_ptsz(CUstream hStream, CUgraph* phGraph) {
-  return end_through(hStream,
+  return end_through(per_thread(hStream),
                      [&] { return real<Row::cuStreamEndCapture_ptsz>()(hStream, phGraph); });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "interposer/resolve/clock.h"
 #include "os/futex_lock.h"
 
 namespace nvs::interposer::captures {
@@ -26,8 +27,7 @@ constexpr std::int64_t kPause_ns = 20'000;
 
 bool may_begin() {
   const os::FutexGuard guard(lock);
-  const bool entering =
-      synchronising > 0 && os::monotonic_ns() - synchronising_since_ns < kEntry_ns;
+  const bool entering = synchronising > 0 && clock_ns() - synchronising_since_ns < kEntry_ns;
   if (!entering) ++count;
   return !entering;
 }
@@ -79,7 +79,7 @@ bool begin_synchronise() {
   const os::FutexGuard guard(lock);
   if (count > 0) return false;
   ++synchronising;
-  synchronising_since_ns = os::monotonic_ns();
+  synchronising_since_ns = clock_ns();
   return true;
 }
 

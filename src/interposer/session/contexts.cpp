@@ -98,6 +98,14 @@ void give_back(int index) {
   if (entries[index].users > 0) --entries[index].users;
 }
 
+bool is_any_ending(int gpu) {
+  const os::FutexGuard guard(lock);
+  for (const Entry& entry : entries) {
+    if (entry.context != nullptr && entry.gpu == gpu && entry.ending > 0) return true;
+  }
+  return false;
+}
+
 void start_over_in_child() {
   lock.reset();
   for (Entry& entry : entries) entry = {};

@@ -25,6 +25,9 @@ void primary_created(CUcontext context, int gpu);
 bool take(int index, int gpu, CUcontext& context);
 void give_back(int index);
 
+// Whether a call is under way that may end a context of this GPU.
+bool is_any_ending(int gpu);
+
 void start_over_in_child();
 
 }  // namespace nvs::interposer::contexts

@@ -50,12 +50,15 @@ void synchronise_context(CUcontext context) {
 // was bounded, which is all that can matter to others in time.
 void wait_for_marks(int gpu, std::uint32_t job) {
   flow::Look look{};
-  while (is_current(gpu, job) && flow::look(gpu, look) && !look.done) {
+  while (is_current(gpu, job) && flow::is_bounded(gpu)) {
+    if (flow::look(gpu, look) && look.done) return;
     os::sleep_ns(kMarkPause_ns);
   }
 }
 
-void synchronise(int gpu, std::uint32_t job) {
+// Whether every context was synchronised.
+bool synchronise(int gpu, std::uint32_t job) {
+  bool all = true;
   for (int i = 0; i < contexts::kContextsMax; ++i) {
     CUcontext context = nullptr;
     if (!contexts::take(i, gpu, context)) continue;
@@ -64,9 +67,11 @@ void synchronise(int gpu, std::uint32_t job) {
       captures::end_synchronise();
     } else {
       wait_for_marks(gpu, job);
+      all = false;
     }
     contexts::give_back(i);
   }
+  return all;
 }
 
 // Everything that was inside or let in since the last pass is waited for in the next one.
@@ -75,14 +80,16 @@ void run(int gpu, std::uint32_t job) {
   while (is_current(gpu, job)) {
     const std::uint32_t let_in = gate::let_in_so_far(gpu);
     if (!gate::wait_until_outside(kSlice_ns)) continue;
-    synchronise(gpu, job);
+    const bool all = synchronise(gpu, job);
     gate::let_nobody_in(gpu);
     while (is_current(gpu, job) && !gate::wait_until_outside(kSlice_ns)) {
     }
-    if (gate::let_in_so_far(gpu) != let_in) continue;
+    // A context that is being destroyed waits for its own work, and is then gone.
+    if (contexts::is_any_ending(gpu)) os::sleep_ns(kMarkPause_ns);
+    if (gate::let_in_so_far(gpu) != let_in || contexts::is_any_ending(gpu)) continue;
     if (!is_current(gpu, job)) return;
-    flow::emptied(gpu);
-    completed(gpu, job);
+    if (all) flow::emptied(gpu);
+    if (!completed(gpu, job, let_in)) continue;
     std::uint32_t done = job;
     workers[gpu].job.compare_exchange_strong(done, 0);
     return;

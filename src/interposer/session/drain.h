@@ -15,8 +15,9 @@ bool prepare(int gpu);
 std::uint32_t begin(int gpu);
 void cancel(int gpu);
 
-// Defined by the session; called on the GPU's thread. The job may have been cancelled meanwhile.
-void completed(int gpu, std::uint32_t job);
+// Defined by the session; called on the GPU's thread. False: more was let in than `let_in`, or may
+// be, and must be waited for.
+bool completed(int gpu, std::uint32_t job, std::uint32_t let_in);
 
 void start_over_in_child();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread that listens to the daemon: what it says is done here, and what becomes of windows and
 // drains is told from here.
+#include "interposer/resolve/clock.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
 #include "interposer/session/drain.h"
@@ -20,6 +21,8 @@ constexpr std::int64_t kRefusedRetry_ns = 10'000 * kMillisecond_ns;
 constexpr std::int64_t kPausedAlone_ns = 10'000 * kMillisecond_ns;
 
 constinit std::int64_t retry_ns = kFirstRetry_ns;
+// When a daemon last did something for us.
+constinit std::int64_t served_ns = 0;
 
 template <class Message, class Handle>
 void take(const char* packet, std::size_t size, Handle handle) {
@@ -36,6 +39,9 @@ void handle(const char* packet, std::size_t size) {
   const wire::Arrival arrival = wire::inspect(packet, size, wire::Sender::daemon);
   // What a newer daemon says that we do not know is not for us.
   if (arrival.fault != wire::Fault::none) return;
+  const bool serves = arrival.type != wire::Type::Welcome && arrival.type != wire::Type::Goodbye &&
+                      arrival.type != wire::Type::GpuKnown;
+  if (serves) served_ns = clock_ns();
   switch (arrival.type) {
     case wire::Type::Open:
       return take<wire::Open>(packet, size, &open_window);
@@ -84,8 +90,9 @@ void daemon_gone() {
 }
 
 bool reconnect() {
-  if (!connection::connect()) return false;
   const os::FutexGuard guard(lock);
+  if (!connection::connect()) return false;
+  forget_daemon();
   say_hello();
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     Gpu& mine = gpus[gpu];
@@ -100,9 +107,10 @@ bool reconnect() {
   return true;
 }
 
-void end_pause_alone() {
+// One that is there but does not serve us cannot resume anybody either.
+void end_long_pause() {
   const os::FutexGuard guard(lock);
-  if (!paused) return;
+  if (!paused || clock_ns() - served_ns < kPausedAlone_ns) return;
   paused = false;
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     if (gpus[gpu].phase != Phase::unused) open_alone(gpu);
@@ -111,12 +119,10 @@ void end_pause_alone() {
 }
 
 void live_alone() {
-  std::int64_t alone_ns = 0;
   while (!reconnect()) {
     os::sleep_ns(retry_ns);
-    alone_ns += retry_ns;
     retry_ns = retry_ns * 2 < kLongestRetry_ns ? retry_ns * 2 : kLongestRetry_ns;
-    if (alone_ns >= kPausedAlone_ns) end_pause_alone();
+    end_long_pause();
   }
 }
 
@@ -125,9 +131,11 @@ void live_alone() {
 void listen(void*) {
   for (;;) {
     if (!connection::is_connected()) live_alone();
-    connection::wait(tend());
+    const std::int64_t sleep_ns = tend();
+    if (sleep_ns > 0) connection::wait(sleep_ns);
     if (receive_all() && !is_daemon_silent()) continue;
     daemon_gone();
+    end_long_pause();
     os::sleep_ns(retry_ns);
   }
 }

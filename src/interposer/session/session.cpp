@@ -45,9 +45,9 @@ bool find_uuid(int gpu, std::uint8_t (&uuid)[16]) {
 bool start() {
   if (started) return true;
   if (!configured) return false;
-  if (connection::connect()) {
+  {
     const os::FutexGuard guard(lock);
-    say_hello();
+    if (connection::connect()) say_hello();
   }
   started = start_thread(&listen, nullptr);
   if (!started) {

@@ -3,6 +3,7 @@
 
 #include "interposer/flow/flow.h"
 #include "interposer/memory/books.h"
+#include "interposer/resolve/clock.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
 #include "interposer/session/windows.h"
@@ -164,7 +165,7 @@ std::int64_t tend_gpu(int gpu) {
   Pause pause{false, false, kBeginLook_ns};  // somebody submits at this very moment
   {
     const os::FutexGuard guard(lock);
-    const std::int64_t now_ns = os::monotonic_ns();
+    const std::int64_t now_ns = clock_ns();
     const Gpu& mine = gpus[gpu];
     if (mine.phase == Phase::draining) return tend_drain(gpu, now_ns, looked ? &look : nullptr);
     if (mine.phase != Phase::open || !looked) return pause.look_again_ns;
@@ -202,17 +203,22 @@ std::int64_t tend() {
   std::int64_t sleep_ns = kSecond_ns;
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) sleep_ns = min_of(sleep_ns, tend_gpu(gpu));
   const os::FutexGuard guard(lock);
-  const std::int64_t now_ns = os::monotonic_ns();
+  const std::int64_t now_ns = clock_ns();
   tell_usage(now_ns);
   ping(now_ns);
   return min_of(sleep_ns, tend_readiness(now_ns));
 }
 
+void forget_daemon() {
+  unanswered_since_ns = 0;
+  last_ping_ns = 0;
+  for (Gpu& mine : gpus) mine.memory_told = 0;
+}
+
 void note_pong() { unanswered_since_ns = 0; }
 
 bool is_daemon_silent() {
-  const bool silent =
-      unanswered_since_ns != 0 && os::monotonic_ns() - unanswered_since_ns > kSilenceMax_ns;
+  const bool silent = unanswered_since_ns != 0 && clock_ns() - unanswered_since_ns > kSilenceMax_ns;
   if (silent) unanswered_since_ns = 0;
   return silent;
 }

@@ -10,6 +10,9 @@ namespace nvs::interposer::session {
 // Does what is due; returns how long the thread may sleep.
 std::int64_t tend();
 
+// A new connection: what the last daemon was asked and told counts no more. With the lock held.
+void forget_daemon();
+
 void note_pong();
 // It has not answered for so long that it must be taken for dead.
 bool is_daemon_silent();

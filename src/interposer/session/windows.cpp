@@ -2,6 +2,7 @@
 #include "interposer/session/windows.h"
 
 #include "interposer/flow/flow.h"
+#include "interposer/resolve/clock.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
 #include "interposer/session/drain.h"
@@ -18,7 +19,7 @@ constexpr std::int64_t kWorthTelling_ns = 150'000;
 
 void set_terms(int gpu, const wire::Open& message) {
   Gpu& mine = gpus[gpu];
-  mine.bounded = (message.flags & wire::kBounded) != 0;
+  mine.bounded = (message.flags & wire::kBounded) != 0 && message.queue_bound_ns != 0;
   mine.awaited = (message.flags & wire::kAwaited) != 0;
   flow::set_bound(gpu, mine.bounded ? static_cast<std::int64_t>(message.queue_bound_ns) : 0);
   bool any = false;
@@ -56,7 +57,7 @@ void tell_drained(int gpu) {
 // With the lock held, and the gate closed.
 void begin_drain(int gpu, std::int64_t expected_ns) {
   Gpu& mine = gpus[gpu];
-  const std::int64_t now_ns = os::monotonic_ns();
+  const std::int64_t now_ns = clock_ns();
   mine.drain = {};
   mine.drain.progress_ns = now_ns;
   mine.drain.told_ns = now_ns;
@@ -94,7 +95,7 @@ void open_window(const wire::Open& message) {
     mine.phase = Phase::open;
     // The daemon takes whoever did not ask for idle.
     mine.idle_told = !wanted[gpu].load();
-    mine.opened_ns = os::monotonic_ns();
+    mine.opened_ns = clock_ns();
     mine.ready_ns = 0;
     wanted[gpu].store(false);
     flow::window_opened(gpu);
@@ -140,7 +141,7 @@ void get_ready(const wire::GetReady& message) {
   const os::FutexGuard guard(lock);
   Gpu& mine = gpus[message.ordinal];
   if (mine.phase != Phase::closed) return;
-  mine.ready_ns = os::monotonic_ns() + static_cast<std::int64_t>(message.in_ns);
+  mine.ready_ns = clock_ns() + static_cast<std::int64_t>(message.in_ns);
 }
 
 // One that is closed for good belongs to a tenant whose other clients cannot drain without it.
@@ -184,7 +185,7 @@ void set_paused(const wire::Pause& message) {
 void refuse_to_close(int gpu) {
   drain::cancel(gpu);
   gpus[gpu].phase = Phase::open;
-  gpus[gpu].opened_ns = os::monotonic_ns();
+  gpus[gpu].opened_ns = clock_ns();
   gpus[gpu].idle_told = true;  // nobody asks
   wanted[gpu].store(false);
   gate::open(gpu);
@@ -194,11 +195,13 @@ void refuse_to_close(int gpu) {
 }  // namespace nvs::interposer::session
 
 // On the GPU's own thread, which spares the daemon one more thread to wait for.
-void nvs::interposer::drain::completed(int gpu, std::uint32_t job) {
+bool nvs::interposer::drain::completed(int gpu, std::uint32_t job, std::uint32_t let_in) {
   using namespace nvs::interposer::session;
   const os::FutexGuard guard(session::lock);
   Gpu& mine = gpus[gpu];
-  if (mine.phase != Phase::draining || mine.drain.job != job) return;
+  if (mine.phase != Phase::draining || mine.drain.job != job) return true;
+  if (gate::may_let_in(gpu) || gate::let_in_so_far(gpu) != let_in) return false;
   mine.phase = Phase::closed;
   tell_drained(gpu);
+  return true;
 }
