@@ -2,6 +2,7 @@
 // The ways in which processes stop, fork and end while the GPU works for them.
 #include <atomic>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <thread>
 
@@ -152,22 +153,27 @@ TEST(Process, ForkBeforeInitialisationIsFree) {
 
 enum class Ending { from_main, from_thread, sudden };
 
-// Leaves kernels, copies and host functions in flight.
+// Leaves kernels, copies and host functions in flight. Each stream has memory of its own: nothing
+// orders one stream's work before another's.
 void end_with_work_in_flight(Ending ending) {
+  constexpr std::size_t kStreams = 8;
   constexpr std::size_t kMany = 1 << 14;
+  constexpr std::size_t kBytes = kMany * sizeof(float);
   const Gpu gpu;
-  const CUdeviceptr data = gpu.filled(kMany, 0);
-  void* host = nullptr;
-  NVS_MUST(gpu->cuMemHostAlloc(&host, kMany * 4, 0));
-  for (int i = 0; i < 8; ++i) {
+  const CUdeviceptr all_data = gpu.filled(kStreams * kMany, 0);
+  void* all_host = nullptr;
+  NVS_MUST(gpu->cuMemHostAlloc(&all_host, kStreams * kBytes, 0));
+  for (std::size_t i = 0; i < kStreams; ++i) {
     const CUstream stream = gpu.stream();
+    const CUdeviceptr data = all_data + i * kBytes;
+    void* host = static_cast<std::byte*>(all_host) + i * kBytes;
     for (int j = 0; j < 20; ++j) {
       NVS_MUST(gpu.spin(3'000'000, stream));
       NVS_MUST(gpu.step(data, 1, kMany, stream));
-      NVS_MUST(gpu->cuMemcpyDtoHAsync_v2(host, data, kMany * 4, stream));
+      NVS_MUST(gpu->cuMemcpyDtoHAsync_v2(host, data, kBytes, stream));
       NVS_MUST(gpu->cuLaunchHostFunc(
           stream, [](void*) {}, nullptr));
-      NVS_MUST(gpu->cuMemcpyHtoDAsync_v2(data, host, kMany * 4, stream));
+      NVS_MUST(gpu->cuMemcpyHtoDAsync_v2(data, host, kBytes, stream));
     }
   }
   if (ending == Ending::from_thread) std::thread([] { std::exit(0); }).join();
