@@ -13,17 +13,9 @@ struct Shape {
 };
 
 constexpr Shape kShapes[] = {
-#define NVS_MESSAGE(name, number, sender) {Type::name, Sender::sender, sizeof(Packet<name>)},
-#define NVS_FIELD(message, type, name)
-#define NVS_TEXT(message, name, bytes)
-#define NVS_BYTES(message, name, bytes)
-#define NVS_MESSAGE_END(name)
-#include "spec/wire_messages.def"
-#undef NVS_MESSAGE
-#undef NVS_FIELD
-#undef NVS_TEXT
-#undef NVS_BYTES
-#undef NVS_MESSAGE_END
+#define NVS_WIRE_ROW(name, number, sender) {Type::name, Sender::sender, sizeof(Packet<name>)},
+#include "wire/rows.inc"
+#undef NVS_WIRE_ROW
 };
 
 const Shape* shape_of(std::uint16_t type) {

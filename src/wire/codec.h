@@ -42,17 +42,9 @@ bool decode(const void* packet, std::size_t size, Message& message);
 
 // Both are used by the template above, and defined for every message.
 void copy_fields(const void* packet, std::size_t size, void* message, std::size_t message_size);
-#define NVS_MESSAGE(name, number, sender) bool is_valid(const name& message);
-#define NVS_FIELD(message, type, name)
-#define NVS_TEXT(message, name, bytes)
-#define NVS_BYTES(message, name, bytes)
-#define NVS_MESSAGE_END(name)
-#include "spec/wire_messages.def"
-#undef NVS_MESSAGE
-#undef NVS_FIELD
-#undef NVS_TEXT
-#undef NVS_BYTES
-#undef NVS_MESSAGE_END
+#define NVS_WIRE_ROW(name, number, sender) bool is_valid(const name& message);
+#include "wire/rows.inc"
+#undef NVS_WIRE_ROW
 
 template <class Message>
 bool decode(const void* packet, std::size_t size, Message& message) {

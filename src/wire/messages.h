@@ -37,17 +37,9 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
 enum class Type : std::uint16_t {
-#define NVS_MESSAGE(name, number, sender) name = (number),
-#define NVS_FIELD(message, type, name)
-#define NVS_TEXT(message, name, bytes)
-#define NVS_BYTES(message, name, bytes)
-#define NVS_MESSAGE_END(name)
-#include "spec/wire_messages.def"
-#undef NVS_MESSAGE
-#undef NVS_FIELD
-#undef NVS_TEXT
-#undef NVS_BYTES
-#undef NVS_MESSAGE_END
+#define NVS_WIRE_ROW(name, number, sender) name = (number),
+#include "wire/rows.inc"
+#undef NVS_WIRE_ROW
 };
 
 enum class Sender : std::uint8_t { client, daemon };

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/flow/queue.h"
 
+#include <algorithm>
+
 namespace nvs::interposer::flow {
 namespace {
-
-constexpr std::int64_t max_of(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
-constexpr std::int64_t min_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
 // Sleeping for less is not worth a system call; for more, a late wake-up costs too much.
 constexpr std::int64_t kShortestWait_ns = 10'000;
@@ -40,7 +39,7 @@ void Queue::seen_running(std::int64_t now_ns) { last_look_ns_ = now_ns; }
 
 // The GPU took to the oldest mark's work when it was through with what came before.
 std::int64_t Queue::started_ns() const {
-  return max_of(oldest().submitted_ns, last_completion_ns_);
+  return std::max<std::int64_t>(oldest().submitted_ns, last_completion_ns_);
 }
 
 void Queue::completed(std::int64_t now_ns, int count) {
@@ -54,9 +53,11 @@ void Queue::completed(std::int64_t now_ns, int count) {
   }
   // It ended between the last look and now: when it should have, if that lies in between.
   const std::int64_t expected_ns = started + kinds_.guess_ns(span);
-  const std::int64_t ended_ns = min_of(max_of(expected_ns, last_look_ns_), now_ns);
+  const std::int64_t ended_ns =
+      std::min<std::int64_t>(std::max<std::int64_t>(expected_ns, last_look_ns_), now_ns);
   const std::int64_t took_ns = ended_ns - started;
-  const bool seen = now_ns - last_look_ns_ <= max_of(took_ns / 8, 2 * kMarkEvery_ns);
+  const bool seen =
+      now_ns - last_look_ns_ <= std::max<std::int64_t>(took_ns / 8, 2 * kMarkEvery_ns);
   kinds_.learn(span, took_ns, seen ? Kinds::Sight::seen : Kinds::Sight::inferred);
   last_completion_ns_ = ended_ns;
   last_look_ns_ = now_ns;
@@ -90,8 +91,9 @@ std::int64_t Queue::remaining_ns(std::int64_t now_ns) const {
   const std::int64_t behind_ns = kinds_.guess_ns(behind_);
   if (marks_ == 0) return behind_ns;
   const std::int64_t first_ns = kinds_.guess_ns(oldest().span);
-  const std::int64_t run_ns = min_of(max_of(now_ns - started_ns(), 0), first_ns);
-  return max_of(marked_ns_ - run_ns, 0) + behind_ns;
+  const std::int64_t run_ns =
+      std::min<std::int64_t>(std::max<std::int64_t>(now_ns - started_ns(), 0), first_ns);
+  return std::max<std::int64_t>(marked_ns_ - run_ns, 0) + behind_ns;
 }
 
 std::int64_t Queue::wait_ns(std::int64_t now_ns, std::int64_t bound_ns, std::uint64_t key) {
@@ -102,10 +104,10 @@ std::int64_t Queue::wait_ns(std::int64_t now_ns, std::int64_t bound_ns, std::uin
     // It takes much longer than we thought, and so may what is behind it: just enough of that.
     return remaining <= kRunDry_ns ? 0 : poll_in_ns(now_ns);
   }
-  const std::int64_t enough_ns = max_of(bound_ns - guess_ns(key), kRunDry_ns);
+  const std::int64_t enough_ns = std::max<std::int64_t>(bound_ns - guess_ns(key), kRunDry_ns);
   if (remaining <= enough_ns) return 0;
-  const std::int64_t until_room = max_of(remaining - enough_ns, kShortestWait_ns);
-  return min_of(until_room, poll_in_ns(now_ns));
+  const std::int64_t until_room = std::max<std::int64_t>(remaining - enough_ns, kShortestWait_ns);
+  return std::min<std::int64_t>(until_room, poll_in_ns(now_ns));
 }
 
 std::int64_t Queue::poll_in_ns(std::int64_t now_ns) const {
@@ -116,14 +118,16 @@ std::int64_t Queue::poll_in_ns(std::int64_t now_ns) const {
   const std::int64_t left_ns = expected_ns - run_ns;
   if (left_ns > 0) {
     // A little early, to see it end: whoever looks when it expects the end sees what it expects.
-    const std::int64_t early_ns = left_ns - max_of(expected_ns / 32, kMarkEvery_ns);
+    const std::int64_t early_ns = left_ns - std::max<std::int64_t>(expected_ns / 32, kMarkEvery_ns);
     // What is not known may be over soon.
     const std::int64_t wait_ns =
-        kinds_.is_sure(oldest().span) ? early_ns : min_of(early_ns, run_ns / 4);
-    return min_of(max_of(wait_ns, kShortestWait_ns), kLongestWait_ns);
+        kinds_.is_sure(oldest().span) ? early_ns : std::min<std::int64_t>(early_ns, run_ns / 4);
+    return std::min<std::int64_t>(std::max<std::int64_t>(wait_ns, kShortestWait_ns),
+                                  kLongestWait_ns);
   }
   // Overdue: often at first, less often the longer it takes.
-  return min_of(max_of(-left_ns / 8, kShortestWait_ns), kLongestWait_ns);
+  return std::min<std::int64_t>(std::max<std::int64_t>(-left_ns / 8, kShortestWait_ns),
+                                kLongestWait_ns);
 }
 
 void Queue::emptied(std::int64_t now_ns) {

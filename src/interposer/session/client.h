@@ -8,6 +8,7 @@
 
 #include "interposer/gate/gate.h"
 #include "os/futex_lock.h"
+#include "wire/messages.h"
 
 namespace nvs::interposer::session {
 
@@ -54,6 +55,15 @@ void tell_want(int gpu);
 void open_alone(int gpu);  // there is no daemon any more
 void announce(int gpu);    // on a new connection
 void say_hello();
+
+// A message about the latest window.
+template <class Message>
+Message about(int gpu) {
+  Message message;
+  message.ordinal = static_cast<wire::u32>(gpu);
+  message.grant = gpus[gpu].grant;
+  return message;
+}
 
 // What the thread that listens does.
 void listen(void*);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/tend.h"
 
+#include <algorithm>
+
 #include "interposer/flow/flow.h"
 #include "interposer/memory/books.h"
 #include "interposer/resolve/clock.h"
@@ -42,15 +44,9 @@ constinit std::int64_t last_ping_ns = 0;
 constinit std::int64_t unanswered_since_ns = 0;  // 0: every ping was answered
 constinit std::int64_t last_usage_ns = 0;
 
-std::int64_t min_of(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-std::int64_t max_of(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
-
 template <class Message>
 void tell(int gpu) {
-  Message message;
-  message.ordinal = static_cast<wire::u32>(gpu);
-  message.grant = gpus[gpu].grant;
-  connection::send(message);
+  connection::send(about<Message>(gpu));
 }
 
 // The window is open and the queue bounded. Whether the program has paused.
@@ -66,12 +62,12 @@ Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
                                    : !mine.awaited    ? kIdleUnwatched_ns
                                    : look.sleeps_long ? kSleeperIdleAfter_ns
                                                       : kIdleAfter_ns;
-  const std::int64_t quiet_ns = min_of(look.quiet_ns, open_ns);
+  const std::int64_t quiet_ns = std::min<std::int64_t>(look.quiet_ns, open_ns);
   if (look.done && quiet_ns >= patience_ns) return {true, has_begun, kIdleUnwatched_ns};
   if (!mine.awaited) return {false, has_begun, kIdleUnwatched_ns};
   if (!has_begun) return {false, false, kBeginLook_ns};
   if (!look.done) return {false, true, look.look_again_ns};
-  return {false, true, max_of(patience_ns - quiet_ns, 10 * kMicrosecond_ns)};
+  return {false, true, std::max<std::int64_t>(patience_ns - quiet_ns, 10 * kMicrosecond_ns)};
 }
 
 // Nobody waits, so the window stays; but it is not billed while we are idle.
@@ -186,7 +182,7 @@ std::int64_t tend_readiness(std::int64_t now_ns) {
     if (mine.ready_ns == 0) continue;
     const std::int64_t awake_from_ns = mine.ready_ns - kAwakeBefore_ns;
     if (now_ns < awake_from_ns) {
-      sleep_ns = min_of(sleep_ns, awake_from_ns - now_ns);
+      sleep_ns = std::min<std::int64_t>(sleep_ns, awake_from_ns - now_ns);
     } else if (now_ns < mine.ready_ns + kAwakeAfter_ns) {
       gate::get_ready(mine.ready_ns + kAwakeAfter_ns);
       sleep_ns = 0;
@@ -201,12 +197,13 @@ std::int64_t tend_readiness(std::int64_t now_ns) {
 
 std::int64_t tend() {
   std::int64_t sleep_ns = kSecond_ns;
-  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) sleep_ns = min_of(sleep_ns, tend_gpu(gpu));
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu)
+    sleep_ns = std::min<std::int64_t>(sleep_ns, tend_gpu(gpu));
   const os::FutexGuard guard(lock);
   const std::int64_t now_ns = clock_ns();
   tell_usage(now_ns);
   ping(now_ns);
-  return min_of(sleep_ns, tend_readiness(now_ns));
+  return std::min<std::int64_t>(sleep_ns, tend_readiness(now_ns));
 }
 
 void forget_daemon() {

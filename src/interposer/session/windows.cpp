@@ -27,14 +27,6 @@ void set_terms(int gpu, const wire::Open& message) {
   gate::set_bounded(any);
 }
 
-template <class Message>
-Message about(int gpu) {
-  Message message;
-  message.ordinal = static_cast<wire::u32>(gpu);
-  message.grant = gpus[gpu].grant;
-  return message;
-}
-
 // Asks the driver, so the lock must not be held.
 flow::Look look_at(int gpu) {
   flow::Look look{};
