@@ -110,7 +110,9 @@ void submit(Line& line, std::int64_t now_ns, CUstream stream, std::uint64_t kind
   line.behind = stream;
   if (line.queue.marks() == 0) {
     const std::int64_t since_ns = last_activity_ns(line.queue);
-    const bool in_window = since_ns >= line.opened_ns.load();
+    const std::int64_t opened_ns = line.opened_ns.load();
+    const bool in_window = since_ns >= opened_ns;
+    if (!in_window) line.queue.opened(opened_ns);
     const std::int64_t wanted_ns = in_window ? now_ns : line.wanted_ns.load();
     if (in_window || wanted_ns > since_ns) {
       const int pauses = line.pauses + (wanted_ns - since_ns > kLongPause_ns ? 1 : -1);

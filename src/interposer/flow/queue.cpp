@@ -39,7 +39,8 @@ void Queue::seen_running(std::int64_t now_ns) { last_look_ns_ = now_ns; }
 
 // The GPU took to the oldest mark's work when it was through with what came before.
 std::int64_t Queue::started_ns() const {
-  return std::max<std::int64_t>(oldest().submitted_ns, last_completion_ns_);
+  const std::int64_t free_ns = std::max<std::int64_t>(last_completion_ns_, ours_from_ns_);
+  return std::max<std::int64_t>(oldest().submitted_ns, free_ns);
 }
 
 void Queue::completed(std::int64_t now_ns, int count) {
@@ -58,7 +59,10 @@ void Queue::completed(std::int64_t now_ns, int count) {
   const std::int64_t took_ns = ended_ns - started;
   const bool seen =
       now_ns - last_look_ns_ <= std::max<std::int64_t>(took_ns / 8, 2 * kMarkEvery_ns);
-  kinds_.learn(span, took_ns, seen ? Kinds::Sight::seen : Kinds::Sight::inferred);
+  // Else the GPU was with us all the time.
+  if (took_ns > 0) {
+    kinds_.learn(span, took_ns, seen ? Kinds::Sight::seen : Kinds::Sight::inferred);
+  }
   last_completion_ns_ = ended_ns;
   last_look_ns_ = now_ns;
   // What is thought of kinds has changed, and so has what is left.
@@ -136,7 +140,7 @@ void Queue::emptied(std::int64_t now_ns) {
     const std::int64_t took_ns = now_ns - started_ns();
     Kinds::Span span = behind_;
     for (int i = 0; i < marks_; ++i) span.add(ring_[(first_ + i) % kMarksMax].span);
-    kinds_.learn(span, took_ns, Kinds::Sight::seen);
+    if (took_ns > 0) kinds_.learn(span, took_ns, Kinds::Sight::seen);
   }
   marks_ = 0;
   marked_ns_ = 0;

@@ -192,6 +192,36 @@ TEST_F(QueueTest, ADrainTeachesTheLengthOfWhatWasRunning) {
   EXPECT_EQ(queue.wait_ns(now, kBound, kKey), 0);
 }
 
+TEST_F(QueueTest, TheGpusWayToUsIsNotTakenForWork) {
+  const auto kernel = [this](std::int64_t begins_in_ns) {
+    queue.submit(now, kKey);
+    queue.marked(now);
+    queue.seen_running(now + begins_in_ns + kMs - 10 * kUs);
+    queue.completed(now + begins_in_ns + kMs, 1);
+    now += 20 * kMs;
+  };
+  for (int i = 0; i < 20; ++i) kernel(0);
+  for (int i = 0; i < 20; ++i) {
+    queue.opened(now);
+    kernel(kTurnToUs_ns);
+  }
+  EXPECT_NEAR(queue.guess_ns(kKey), kMs, 20 * kUs);
+  queue.opened(now);
+  queue.submit(now, kKey);
+  queue.marked(now);
+  EXPECT_EQ(queue.remaining_ns(now + kTurnToUs_ns), queue.guess_ns(kKey)) << "it has not begun";
+}
+
+// Nobody else had it meanwhile.
+TEST_F(QueueTest, WhatEndsBeforeTheGpuCouldHaveComeTeachesNothing) {
+  const std::int64_t guess_ns = queue.guess_ns(kKey);
+  queue.opened(now);
+  queue.submit(now, kKey);
+  queue.marked(now);
+  queue.completed(now + 20 * kUs, 1);
+  EXPECT_EQ(queue.guess_ns(kKey), guess_ns);
+}
+
 TEST_F(QueueTest, WhatIsNotKnownIsLookedAtSoonAndThenLessOften) {
   queue.submit(now, kKey);
   EXPECT_LE(queue.poll_in_ns(now), kMarkEvery_ns) << "the mark will be there in a moment";

@@ -37,7 +37,8 @@ struct Gpu {
   bool bounded;
   bool idle_told;
   std::int64_t opened_ns;
-  std::int64_t ready_ns;  // when the window will probably open; 0: unknown
+  std::int64_t ready_ns;        // when the window will probably open; 0: unknown
+  std::int64_t awake_until_ns;  // what the threads at the gate were told last
   DrainState drain;
   std::uint64_t memory_told;
   std::uint8_t uuid[16];

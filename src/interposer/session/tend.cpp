@@ -21,16 +21,19 @@ constexpr std::int64_t kSecond_ns = 1'000'000'000;
 // A pause of the program: handing the GPU over and back costs some 100 us, so a program that mostly
 // comes back sooner is waited for that long; one that mostly sleeps is not.
 constexpr std::int64_t kIdleAfter_ns = 200 * kMicrosecond_ns;
-constexpr std::int64_t kSleeperIdleAfter_ns = 5 * kMicrosecond_ns;
+constexpr std::int64_t kSleeperIdleAfter_ns = 15 * kMicrosecond_ns;
 // The same while nobody waits, and how often we look then.
 constexpr std::int64_t kIdleUnwatched_ns = 5 * kMillisecond_ns;
 // A thread that was just woken up needs this to submit, at most; mostly it takes some 20 us.
 constexpr std::int64_t kTimeToBegin_ns = kMillisecond_ns;
 constexpr std::int64_t kBeginLook_ns = 20 * kMicrosecond_ns;
+// The end of a short burst that somebody waits for is not slept through.
+constexpr std::int64_t kSpinBelow_ns = 30 * kMicrosecond_ns;
 
 // A window is expected to open at a certain time: how long before and after we stay awake for it.
-constexpr std::int64_t kAwakeBefore_ns = 200 * kMicrosecond_ns;
-constexpr std::int64_t kAwakeAfter_ns = 200 * kMicrosecond_ns;
+// It takes 50 us to wake up, at times 200, and a drain often takes 200 us longer than thought.
+constexpr std::int64_t kAwakeBefore_ns = 300 * kMicrosecond_ns;
+constexpr std::int64_t kAwakeAfter_ns = 500 * kMicrosecond_ns;
 
 // A drain that has got nowhere for this long is stalled, then impossible; both beside what was
 // queued when it began.
@@ -66,8 +69,12 @@ Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
   if (look.done && quiet_ns >= patience_ns) return {true, has_begun, kIdleUnwatched_ns};
   if (!mine.awaited) return {false, has_begun, kIdleUnwatched_ns};
   if (!has_begun) return {false, false, kBeginLook_ns};
-  if (!look.done) return {false, true, look.look_again_ns};
-  return {false, true, std::max<std::int64_t>(patience_ns - quiet_ns, 10 * kMicrosecond_ns)};
+  if (!look.done) {
+    const bool spins = look.sleeps_long && look.look_again_ns <= kSpinBelow_ns;
+    return {false, true, spins ? 0 : look.look_again_ns};
+  }
+  const std::int64_t left_ns = patience_ns - quiet_ns;
+  return {false, true, left_ns <= kSleeperIdleAfter_ns ? 0 : left_ns};
 }
 
 // Nobody waits, so the window stays; but it is not billed while we are idle.
@@ -183,12 +190,16 @@ std::int64_t tend_readiness(std::int64_t now_ns) {
     const std::int64_t awake_from_ns = mine.ready_ns - kAwakeBefore_ns;
     if (now_ns < awake_from_ns) {
       sleep_ns = std::min<std::int64_t>(sleep_ns, awake_from_ns - now_ns);
-    } else if (now_ns < mine.ready_ns + kAwakeAfter_ns) {
-      gate::get_ready(mine.ready_ns + kAwakeAfter_ns);
-      sleep_ns = 0;
-    } else {
-      mine.ready_ns = 0;
+      continue;
     }
+    const std::int64_t awake_until_ns = mine.ready_ns + kAwakeAfter_ns;
+    if (now_ns >= awake_until_ns) {
+      mine.ready_ns = 0;
+      continue;
+    }
+    if (mine.awake_until_ns != awake_until_ns) gate::get_ready(awake_until_ns);
+    mine.awake_until_ns = awake_until_ns;
+    sleep_ns = 0;
   }
   return sleep_ns;
 }

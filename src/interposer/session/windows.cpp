@@ -132,7 +132,7 @@ void give_up_window(int gpu) {
 void get_ready(const wire::GetReady& message) {
   const os::FutexGuard guard(lock);
   Gpu& mine = gpus[message.ordinal];
-  if (mine.phase != Phase::closed) return;
+  if (mine.phase != Phase::closed && mine.phase != Phase::draining) return;
   mine.ready_ns = clock_ns() + static_cast<std::int64_t>(message.in_ns);
 }
 
