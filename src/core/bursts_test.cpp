@@ -107,5 +107,39 @@ TEST_F(Bursts, WhoeverWaitsForALongOneSleeps) {
   EXPECT_EQ(told(node.effects()), nullptr);
 }
 
+// It takes it longer to wake up than the other one needs.
+TEST_F(Bursts, WhoeverMakesWayForAShortOneDoesNotGoToSleep) {
+  teach(kSecond, Duration::from_us(300));
+  node.want(kFirst);
+  node.pass_ms(5);
+  node.want(kSecond);
+  ASSERT_TRUE(node.is_closing(kFirst));
+  node.step(StillDraining{ClientId{kFirst}, GpuId{0}, node.grant(kFirst), Duration::from_us(1500)});
+  const GetReady* ready = told(node.effects());
+  ASSERT_NE(ready, nullptr);
+  EXPECT_EQ(ready->client, ClientId{kFirst});
+  EXPECT_EQ(ready->in, Duration::from_us(1800));
+}
+
+TEST_F(Bursts, WhoTakesTurnsDoesNotKeepAWindowThatItDoesNotUse) {
+  teach(kFirst, Duration::from_ms(6));
+  node.want(kSecond);
+  node.pass_ms(6);
+  node.idle(kSecond);
+  EXPECT_TRUE(node.is_closing(kSecond)) << "the next one to come will be the first";
+  node.drained(kSecond);
+  node.want(kFirst);
+  EXPECT_TRUE(node.is_open(kFirst));
+}
+
+TEST_F(Bursts, WhoIsMostlyAloneKeepsItsWindow) {
+  teach(kFirst, Duration::from_ms(6));
+  teach(kSecond, Duration::from_ms(6));
+  node.want(kSecond);
+  node.pass_ms(6);
+  node.idle(kSecond);
+  EXPECT_TRUE(node.is_open(kSecond)) << "it was the last one as well";
+}
+
 }  // namespace
 }  // namespace nvs::core

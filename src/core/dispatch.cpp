@@ -72,6 +72,12 @@ void contest(Node& node, Gpu& gpu, const Seat* waker) {
   start(node, gpu, *choice);
 }
 
+// Of tenants that work in turns, the next one to come will be another. It then finds the GPU free
+// and need not wait until a process that sleeps has woken up and closed its gate.
+bool is_left_behind(const Seat& holder) {
+  return holder.took_over && !holder.in_gang && holder.terms.bounded && is_idle(holder);
+}
+
 void dispatch(Node& node, Gpu& gpu) {
   gpu.account(node.now);
   const Seat* waker = std::exchange(gpu.waker, nullptr);
@@ -81,7 +87,7 @@ void dispatch(Node& node, Gpu& gpu) {
   } else if (gpu.reserved != nullptr) {
     open_reserved(node, *gpu.reserved);
   } else if (gpu.line.empty()) {
-    return;
+    if (gpu.open != nullptr && is_left_behind(*gpu.open)) end_window(node, *gpu.open);
   } else if (gpu.open != nullptr) {
     contest(node, gpu, waker);
   } else if (gpu.holders.empty()) {

@@ -120,7 +120,7 @@ void on_still_draining(Node& node, Gate& gate, GrantId grant, Duration remaining
   note_heard(node, gate);
   if (remaining <= Duration{} || gate.state != GateState::closing) return;
   // Once is enough, and whoever is told stays awake for it.
-  if (!std::exchange(gate.next_told, true)) tell_next(node, *gate.seat->gpu, remaining);
+  if (!std::exchange(gate.next_told, true)) tell_next(node, gate, remaining);
 }
 
 void on_stalled(Node& node, Gate& gate, GrantId grant) {

@@ -14,12 +14,20 @@ void tell(Node& node, const Seat& seat, Duration in) {
   }
 }
 
+bool works_briefly(const Seat& seat) {
+  return seat.mean_burst > Duration{} && seat.mean_burst <= kShortBurst;
+}
+
 }  // namespace
 
-void tell_next(Node& node, const Gpu& gpu, Duration in) {
+void tell_next(Node& node, const Gate& closing, Duration in) {
+  const Gpu& gpu = *closing.seat->gpu;
   const Seat* next = gpu.promised;
   if (gpu.reserved != nullptr) next = gpu.reserved->seats[index_of(gpu.id)].get();
-  if (next != nullptr) tell(node, *next, in);
+  if (next == nullptr) return;
+  const bool returns = gpu.line.size() == 1 && works_briefly(*next);
+  if (returns) node.emit(GetReady{closing.client, gpu.id, in + next->mean_burst});
+  tell(node, *next, in);
 }
 
 void tell_first_in_line(Node& node, const Seat& holder) {

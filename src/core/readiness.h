@@ -8,8 +8,9 @@
 
 namespace nvs::core {
 
-// The window is being closed for somebody: that one is told.
-void tell_next(Node& node, const Gpu& gpu, Duration in);
+// The window is being closed for somebody: that one is told. So is the one that loses it, if it
+// will have it back soon.
+void tell_next(Node& node, const Gate& closing, Duration in);
 
 // A window was opened for a tenant whose bursts are short: the first in line is told.
 void tell_first_in_line(Node& node, const Seat& holder);

@@ -49,7 +49,8 @@ struct Seat {
   bool by_floor = false;  // its window was owed to its class
   bool woke = false;      // it takes the GPU from somebody in the middle of a window
   bool ended_busy = false;
-  bool active = false;  // as it was when gates of it last changed
+  bool took_over = false;  // before its window another tenant had one
+  bool active = false;     // as it was when gates of it last changed
   WindowTerms terms;
   Instant opened;
   Instant window_end;

@@ -128,6 +128,7 @@ void open_window(Node& node, Seat& seat) {
   seat.window_end = node.now;
   seat.ended_busy = false;
   ++seat.windows;
+  seat.took_over = gpu.last_held && gpu.last_held != seat.tenant->id;
   if (gpu.last_held != seat.tenant->id) ++gpu.switches;
   gpu.last_held = seat.tenant->id;
   seat.terms = terms_for(gpu, seat, node.now);

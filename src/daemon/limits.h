@@ -56,8 +56,8 @@ inline constexpr std::size_t kTraceAnswerMax = 20'000;
 
 // The end of a drain is expected at a certain time: how long before and after the daemon stays
 // awake for it. At 45 handovers a second it costs one processor less than 1 % for each GPU.
-inline constexpr Duration kAwakeBefore = Duration::from_us(200);
-inline constexpr Duration kAwakeAfter = Duration::from_us(200);
+inline constexpr Duration kAwakeBefore = Duration::from_us(300);
+inline constexpr Duration kAwakeAfter = Duration::from_us(500);
 
 // When the system has no descriptor or memory for another connection, the next try is after this.
 inline constexpr Duration kAcceptPause = Duration::from_ms(100);

@@ -21,7 +21,8 @@ class FreshGrants : public Checker {
 
  private:
   void judge(const Slot& slot, const core::GetReady& item) {
-    if (slot.gate != Slot::Gate::closed || !slot.wants) {
+    const bool comes_back = slot.gate == Slot::Gate::closing;
+    if (!comes_back && (slot.gate != Slot::Gate::closed || !slot.wants)) {
       complain("GetReady for " + text(item.client) + " on " + text(item.gpu) +
                ", which does not wait");
     }

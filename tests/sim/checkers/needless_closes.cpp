@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nothing is closed while nobody waits: a window goes to an end because another tenant waits, or
-// because somebody paused the tenant or changed the policy; a gang's windows end together.
+// because somebody paused the tenant or changed the policy; a gang's windows end together. One that
+// its tenant does not use may go to an end for those who will probably come next.
 #include "tests/sim/checkers/checkers.h"
 #include "tests/sim/checkers/words.h"
 
@@ -20,7 +21,8 @@ class NeedlessCloses : public Checker {
     if (slot == nullptr) return;
     const core::TenantId tenant = ledger.client(close->client)->tenant;
     if (ledger.tenant(tenant).paused || has_reason(ledger, tenant, close->gpu)) return;
-    if (slot->loose && others_about(ledger, tenant, close->gpu)) return;
+    const bool may_have_to_go = slot->loose || is_unused(ledger, tenant, close->gpu);
+    if (may_have_to_go && others_about(ledger, tenant, close->gpu)) return;
     if (ledger.may_be_gang(tenant) && gang_has_reason(ledger, tenant)) return;
     complain("window of " + text(tenant) + " closed on " + text(close->gpu) +
              " while nobody else waits for it");
@@ -38,6 +40,13 @@ class NeedlessCloses : public Checker {
       if (ledger.client(client)->tenant != mine) return true;
     }
     return gang_comes(ledger, mine, id);
+  }
+
+  static bool is_unused(const Ledger& ledger, core::TenantId mine, core::GpuId id) {
+    for (const core::ClientId client : ledger.gpu(id).open) {
+      if (ledger.client(client)->tenant == mine && !ledger.slot(client, id)->idle) return false;
+    }
+    return true;
   }
 
   // Whoever could not drain is asked again while others are about.
