@@ -30,9 +30,14 @@ struct DrainState {
   int stalls;  // how often Stalled was sent since it last got on
 };
 
+// The end of a drain as the daemon waits for it.
+enum class Answer : std::uint8_t { none, drained, refused };
+
 struct Gpu {
   Phase phase;
   std::uint64_t grant;  // of the window that is open or was last; 0: it was not this daemon's
+  Answer untold;        // the socket was full
+  std::uint64_t untold_grant;
   bool awaited;
   bool bounded;
   bool idle_told;
@@ -54,7 +59,7 @@ extern bool paused;  // the daemon told us that our tenant is; guarded by the lo
 // All with the lock held.
 void tell_want(int gpu);
 void open_alone(int gpu);  // there is no daemon any more
-void announce(int gpu);    // on a new connection
+bool announce(int gpu);    // that we use it; false: the daemon could not be told
 void say_hello();
 
 // A message about the latest window.

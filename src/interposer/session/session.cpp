@@ -70,8 +70,12 @@ void use(int gpu) {
       while (!gate::begin_close(gpu)) {
       }
       mine.phase = Phase::closed;
-      announce(gpu);
-      tell_want(gpu);
+      if (announce(gpu)) {
+        tell_want(gpu);
+      } else {
+        open_alone(gpu);  // the daemon must not hear of a GPU that it was not told of
+        mine.phase = Phase::free;
+      }
     }
   }
   used.fetch_or(1U << gpu, std::memory_order_release);
@@ -85,12 +89,12 @@ void say_hello() {
   connection::send(message);
 }
 
-void announce(int gpu) {
+bool announce(int gpu) {
   wire::UseGpu message;
   message.ordinal = static_cast<wire::u32>(gpu);
   message.flags = gpus[gpu].phase == Phase::open ? wire::u32{wire::kGateOpen} : 0U;
   for (std::size_t i = 0; i < sizeof message.uuid; ++i) message.uuid[i] = gpus[gpu].uuid[i];
-  connection::send(message);
+  return connection::send(message) == connection::Outcome::done;
 }
 
 void tell_want(int gpu) {

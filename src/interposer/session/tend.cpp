@@ -47,9 +47,12 @@ constinit std::int64_t last_ping_ns = 0;
 constinit std::int64_t unanswered_since_ns = 0;  // 0: every ping was answered
 constinit std::int64_t last_usage_ns = 0;
 
+// How soon something that did not fit into the socket is said again.
+constexpr std::int64_t kTellAgain_ns = 5 * kMillisecond_ns;
+
 template <class Message>
-void tell(int gpu) {
-  connection::send(about<Message>(gpu));
+bool tell(int gpu) {
+  return connection::send(about<Message>(gpu)) != connection::Outcome::again;
 }
 
 // The window is open and the queue bounded. Whether the program has paused.
@@ -80,12 +83,8 @@ Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
 // Nobody waits, so the window stays; but it is not billed while we are idle.
 void tell_pause(int gpu, bool idle) {
   if (gpus[gpu].idle_told == idle) return;
-  gpus[gpu].idle_told = idle;
-  if (idle) {
-    tell<wire::Idle>(gpu);
-  } else {
-    tell<wire::Busy>(gpu);
-  }
+  const bool told = idle ? tell<wire::Idle>(gpu) : tell<wire::Busy>(gpu);
+  if (told) gpus[gpu].idle_told = idle;
 }
 
 void note_progress(DrainState& drain, int gpu, std::int64_t now_ns, const flow::Look* look) {
@@ -107,9 +106,9 @@ std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
     return kMillisecond_ns;
   }
   if (stuck_ns >= kStallAfter_ns << drain.stalls) {
+    if (!tell<wire::Stalled>(gpu)) return kTellAgain_ns;
     ++drain.stalls;
     drain.told_ns = now_ns;
-    tell<wire::Stalled>(gpu);
   } else if (now_ns - drain.told_ns >= wire::kDrainingEvery_ns) {
     drain.told_ns = now_ns;
     tell<wire::Draining>(gpu);
@@ -135,8 +134,8 @@ void tell_usage(std::int64_t now_ns) {
     message.ordinal = static_cast<wire::u32>(gpu);
     message.memory_bytes = memory_on(gpu);
     if (message.memory_bytes == gpus[gpu].memory_told) continue;
+    if (connection::send(message) == connection::Outcome::again) continue;
     gpus[gpu].memory_told = message.memory_bytes;
-    connection::send(message);
   }
 }
 
@@ -212,6 +211,9 @@ std::int64_t tend() {
     sleep_ns = std::min<std::int64_t>(sleep_ns, tend_gpu(gpu));
   const os::FutexGuard guard(lock);
   const std::int64_t now_ns = clock_ns();
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
+    if (!tell_untold(gpu)) sleep_ns = std::min<std::int64_t>(sleep_ns, kTellAgain_ns);
+  }
   tell_usage(now_ns);
   ping(now_ns);
   return std::min<std::int64_t>(sleep_ns, tend_readiness(now_ns));
@@ -220,7 +222,10 @@ std::int64_t tend() {
 void forget_daemon() {
   unanswered_since_ns = 0;
   last_ping_ns = 0;
-  for (Gpu& mine : gpus) mine.memory_told = 0;
+  for (Gpu& mine : gpus) {
+    mine.memory_told = 0;
+    mine.untold = Answer::none;
+  }
 }
 
 void note_pong() { unanswered_since_ns = 0; }

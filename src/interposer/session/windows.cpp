@@ -40,10 +40,21 @@ bool is_drained_already(int gpu) {
   return look.done && look.certain;
 }
 
+// A full socket takes nothing, and without the answer the daemon would give us up: what it did not
+// get it is told again.
+void remember(int gpu, Answer answer, connection::Outcome outcome) {
+  gpus[gpu].untold = outcome == connection::Outcome::again ? answer : Answer::none;
+  gpus[gpu].untold_grant = gpus[gpu].grant;
+}
+
 void tell_drained(int gpu) {
   auto message = about<wire::Drained>(gpu);
   message.waiting = wanted[gpu].load() ? 1 : 0;
-  connection::send(message);
+  remember(gpu, Answer::drained, connection::send(message));
+}
+
+void tell_refused(int gpu) {
+  remember(gpu, Answer::refused, connection::send(about<wire::Refused>(gpu)));
 }
 
 // With the lock held, and the gate closed.
@@ -181,7 +192,22 @@ void refuse_to_close(int gpu) {
   gpus[gpu].idle_told = true;  // nobody asks
   wanted[gpu].store(false);
   gate::open(gpu);
-  connection::send(about<wire::Refused>(gpu));
+  tell_refused(gpu);
+}
+
+bool tell_untold(int gpu) {
+  Gpu& mine = gpus[gpu];
+  if (mine.untold == Answer::none) return true;
+  const bool drained = mine.untold == Answer::drained;
+  const bool is_so = mine.phase == (drained ? Phase::closed : Phase::open);
+  if (!is_so || mine.grant != mine.untold_grant) {
+    mine.untold = Answer::none;
+  } else if (drained) {
+    tell_drained(gpu);
+  } else {
+    tell_refused(gpu);
+  }
+  return mine.untold == Answer::none;
 }
 
 }  // namespace nvs::interposer::session

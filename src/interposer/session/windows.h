@@ -20,4 +20,8 @@ void give_up_window(int gpu);
 // The drain does not end: the window is opened again, and the daemon told. With the lock held.
 void refuse_to_close(int gpu);
 
+// Says again what the daemon could not be told, unless another window has made it moot. False: the
+// daemon still does not take it. With the lock held.
+bool tell_untold(int gpu);
+
 }  // namespace nvs::interposer::session

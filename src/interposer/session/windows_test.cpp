@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/session/windows.h"
+
+#include "interposer/session/drain.h"
+#include "interposer/session/test_session.h"
+
+namespace nvs::interposer {
+namespace {
+
+using session::Gpu;
+using session::Phase;
+
+class Windows : public SessionTest {
+ protected:
+  // Our window, in which no more is known than that something may run.
+  static void open(std::uint64_t grant) {
+    if (gpu().phase == Phase::unused) gpu().phase = Phase::closed;
+    session::open_window({.grant = grant});
+  }
+  static void close(std::uint64_t grant) { session::close_window({.grant = grant}); }
+  static void complete_drain() {
+    EXPECT_TRUE(drain::completed(0, gpu().drain.job, gate::let_in_so_far(0)));
+  }
+  static Gpu& gpu() { return session::gpus[0]; }
+
+  void expect_drained(std::uint64_t grant) const {
+    const auto message = heard<wire::Drained>();
+    ASSERT_TRUE(message);
+    EXPECT_EQ(message->grant, grant);
+  }
+};
+
+TEST_F(Windows, AnEndThatDidNotFitIntoTheSocketIsToldLater) {
+  open(7);
+  close(7);
+  fill_socket();
+  complete_drain();
+  session::tend();
+  empty_socket();
+  session::tend();
+  expect_drained(7);
+  session::tend();
+  EXPECT_TRUE(heard_nothing());
+}
+
+TEST_F(Windows, ARefusalThatDidNotFitIntoTheSocketIsToldLater) {
+  open(7);
+  close(7);
+  fill_socket();
+  session::refuse_to_close(0);
+  empty_socket();
+  session::tend();
+  const auto refused = heard<wire::Refused>();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->grant, 7U);
+  session::tend();
+  EXPECT_TRUE(heard_nothing());
+}
+
+TEST_F(Windows, AnEndThatANewerWindowMadeMootIsNotTold) {
+  open(7);
+  close(7);
+  fill_socket();
+  complete_drain();
+  open(8);
+  empty_socket();
+  session::tend();
+  close(8);
+  complete_drain();
+  expect_drained(8);
+  session::tend();
+  EXPECT_TRUE(heard_nothing());
+}
+
+TEST_F(Windows, AStallThatDidNotFitIntoTheSocketIsToldLater) {
+  open(7);
+  close(7);
+  gpu().drain.progress_ns -= 21'000'000;
+  fill_socket();
+  session::tend();
+  empty_socket();
+  session::tend();
+  const auto stalled = heard<wire::Stalled>();
+  ASSERT_TRUE(stalled);
+  EXPECT_EQ(stalled->grant, 7U);
+}
+
+}  // namespace
+}  // namespace nvs::interposer
