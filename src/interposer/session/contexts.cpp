@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/contexts.h"
 
+#include "interposer/gate/gate.h"
 #include "os/futex_lock.h"
 
 namespace nvs::interposer::contexts {
@@ -16,6 +17,7 @@ struct Entry {
 
 constinit os::FutexLock lock;  // guards the entries
 constinit Entry entries[kContextsMax] = {};
+constinit bool missed[gate::kGpusMax] = {};  // one of this GPU's had no room
 
 // How long a call that ends a context waits for a drain that uses it. The drain waits for the very
 // work that the call would wait for, so this is not where the time goes.
@@ -33,7 +35,10 @@ void add(CUcontext context, int gpu, bool primary) {
   const os::FutexGuard guard(lock);
   Entry* entry = find(context);
   if (entry == nullptr) entry = find(nullptr);
-  if (entry == nullptr) return;
+  if (entry == nullptr) {
+    if (gpu >= 0 && gpu < gate::kGpusMax) missed[gpu] = true;
+    return;
+  }
   const int users = entry->context == context ? entry->users : 0;
   *entry = {context, gpu, users, 0, primary};
 }
@@ -98,6 +103,11 @@ void give_back(int index) {
   if (entries[index].users > 0) --entries[index].users;
 }
 
+bool knows_all(int gpu) {
+  const os::FutexGuard guard(lock);
+  return !missed[gpu];
+}
+
 bool is_any_ending(int gpu) {
   const os::FutexGuard guard(lock);
   for (const Entry& entry : entries) {
@@ -109,6 +119,7 @@ bool is_any_ending(int gpu) {
 void start_over_in_child() {
   lock.reset();
   for (Entry& entry : entries) entry = {};
+  for (bool& gpu : missed) gpu = false;
 }
 
 }  // namespace nvs::interposer::contexts

@@ -25,6 +25,9 @@ void primary_created(CUcontext context, int gpu);
 bool take(int index, int gpu, CUcontext& context);
 void give_back(int index);
 
+// False: there was no room for one of them. When that one ends is not known, so it stays so.
+bool knows_all(int gpu);
+
 // Whether a call is under way that may end a context of this GPU.
 bool is_any_ending(int gpu);
 

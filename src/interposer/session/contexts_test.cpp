@@ -81,6 +81,18 @@ TEST_F(Contexts, AnEndWaitsForWhoeverUsesIt) {
   EXPECT_EQ(of(0), Set{});
 }
 
+TEST_F(Contexts, OneForWhichThereIsNoRoomIsNotForgotten) {
+  for (int i = 1; i <= contexts::kContextsMax; ++i) contexts::created(context(i), 0);
+  contexts::created(context(1), 0);  // again
+  EXPECT_TRUE(contexts::knows_all(0));
+  contexts::created(context(1000), 1);
+  EXPECT_TRUE(contexts::knows_all(0));
+  EXPECT_FALSE(contexts::knows_all(1));
+  contexts::ended(context(1000));
+  contexts::ended(context(1));
+  EXPECT_FALSE(contexts::knows_all(1)) << "another one may have been meant";
+}
+
 TEST_F(Contexts, UnknownOnesAreNobodysBusiness) {
   contexts::may_end(context(7));
   contexts::goes_on(context(7));

@@ -88,6 +88,7 @@ void run(int gpu, std::uint32_t job) {
     if (contexts::is_any_ending(gpu)) os::sleep_ns(kMarkPause_ns);
     if (gate::let_in_so_far(gpu) != let_in || contexts::is_any_ending(gpu)) continue;
     if (!is_current(gpu, job)) return;
+    if (!contexts::knows_all(gpu)) return impossible(gpu, job);
     if (all) flow::emptied(gpu);
     if (!completed(gpu, job, let_in)) continue;
     std::uint32_t done = job;

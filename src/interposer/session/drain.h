@@ -19,6 +19,9 @@ void cancel(int gpu);
 // be, and must be waited for.
 bool completed(int gpu, std::uint32_t job, std::uint32_t let_in);
 
+// Likewise: there is work that cannot be waited for.
+void impossible(int gpu, std::uint32_t job);
+
 void start_over_in_child();
 
 }  // namespace nvs::interposer::drain

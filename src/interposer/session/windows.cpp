@@ -212,6 +212,12 @@ bool tell_untold(int gpu) {
 
 }  // namespace nvs::interposer::session
 
+void nvs::interposer::drain::impossible(int gpu, std::uint32_t job) {
+  using namespace nvs::interposer::session;
+  const os::FutexGuard guard(session::lock);
+  if (gpus[gpu].phase == Phase::draining && gpus[gpu].drain.job == job) refuse_to_close(gpu);
+}
+
 // On the GPU's own thread, which spares the daemon one more thread to wait for.
 bool nvs::interposer::drain::completed(int gpu, std::uint32_t job, std::uint32_t let_in) {
   using namespace nvs::interposer::session;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/windows.h"
 
+#include <sys/wait.h>
+
+#include "interposer/session/contexts.h"
 #include "interposer/session/drain.h"
 #include "interposer/session/test_session.h"
 
@@ -55,6 +58,36 @@ TEST_F(Windows, ARefusalThatDidNotFitIntoTheSocketIsToldLater) {
   EXPECT_EQ(refused->grant, 7U);
   session::tend();
   EXPECT_TRUE(heard_nothing());
+}
+
+TEST_F(Windows, ADrainThatCannotBeCompletedIsRefused) {
+  open(7);
+  close(7);
+  drain::impossible(0, gpu().drain.job + 1);  // an earlier one
+  EXPECT_TRUE(heard_nothing());
+  drain::impossible(0, gpu().drain.job);
+  const auto refused = heard<wire::Refused>();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->grant, 7U);
+  EXPECT_FALSE(gate::is_closed(0));
+}
+
+// In a process of its own, because the thread that drains stays.
+TEST_F(Windows, NothingIsDrainedThatWasNotWaitedFor) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (std::intptr_t i = 1; i <= contexts::kContextsMax + 1; ++i) {
+      contexts::created(reinterpret_cast<CUcontext>(i * 64), 0);
+    }
+    open(7);
+    if (!drain::prepare(0)) ::_exit(2);
+    close(7);
+    while (heard_nothing()) os::sleep_ns(100'000);
+    ::_exit(heard<wire::Refused>() ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(Windows, AnEndThatANewerWindowMadeMootIsNotTold) {
