@@ -2,6 +2,7 @@
 #include "interposer/gate/gate.h"
 
 #include "interposer/flow/flow.h"
+#include "interposer/gate/awake.h"
 #include "interposer/gate/backoff.h"
 #include "interposer/gate/call_target.h"
 #include "interposer/gate/nesting.h"
@@ -36,6 +37,7 @@ constinit std::atomic<std::uint32_t> let_in[kGpusMax] = {};
 
 // Until when threads at a closed gate stay awake.
 constinit std::atomic<std::int64_t> ready_until_ns{0};
+constinit AwakePlaces awake;
 
 // What leave() has to do, for a thread's outermost call.
 struct Pending {
@@ -174,14 +176,17 @@ class Visit {
     for (int gpu = 0; gpu < kGpusMax; ++gpu) {
       if ((seen & closed_for_us_ & bit_of(gpu)) != 0) session::want(gpu);
     }
-    const std::int64_t awake_until_ns = ready_until_ns.load(std::memory_order_acquire);
-    if (clock_ns() >= awake_until_ns) {
+    const std::int64_t until_ns = ready_until_ns.load(std::memory_order_acquire);
+    const std::int64_t now_ns = clock_ns();
+    const int place = now_ns < until_ns ? awake.take(now_ns, until_ns) : -1;
+    if (place < 0) {
       os::futex_wait(futex(), change, kAskAgain_ns);
       return;
     }
-    while (changes.load(std::memory_order_acquire) == change && clock_ns() < awake_until_ns) {
+    while (changes.load(std::memory_order_acquire) == change && clock_ns() < until_ns) {
       os::relax();
     }
+    awake.give_back(place, until_ns);
   }
 
   // It was counted, and then the gate closed before it could be made.

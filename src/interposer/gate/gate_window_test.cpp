@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the gate does for windows: letting single calls in while it is closed, staying awake shortly
 // before it opens, and copies in pieces.
+#include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <thread>
 #include <vector>
 
+#include "interposer/gate/awake.h"
 #include "interposer/gate/linear_copy.h"
 #include "interposer/gate/test_gate.h"
 #include "os/linux_calls.h"
@@ -103,6 +106,43 @@ TEST_F(GateTest, ThreadsThatStayAwakePassWhenItOpens) {
     gate::open(0);
   }
   EXPECT_EQ(fake.launches, 2);
+}
+
+TEST_F(GateTest, FewOfManyThreadsStayAwake) {
+  constexpr int kThreads = 6;
+  ASSERT_TRUE(gate::close(0, kNoLimit));
+  std::atomic<int> ids[kThreads] = {};
+  std::vector<std::thread> threads;
+  gate::get_ready(os::monotonic_ns() + 3'600'000'000'000);
+  for (std::atomic<int>& id : ids) {
+    threads.emplace_back([&id] {
+      id = os::thread_id();
+      launch();
+    });
+  }
+  const auto asleep = [&ids] {
+    return std::count_if(std::begin(ids), std::end(ids),
+                         [](int id) { return id != 0 && is_asleep(id); });
+  };
+  while (asleep() < kThreads - gate::kAwakeMax) std::this_thread::yield();
+  EXPECT_EQ(fake.launches, 0);
+  gate::get_ready(0);
+  while (asleep() < kThreads) std::this_thread::yield();
+  gate::open(0);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(fake.launches, kThreads);
+}
+
+TEST(AwakePlaces, APlaceThatWasNotGivenBackIsFreeWhenItsTimeIsOver) {
+  gate::AwakePlaces places;
+  for (int i = 0; i < gate::kAwakeMax; ++i) EXPECT_EQ(places.take(10, 20), i);
+  EXPECT_EQ(places.take(19, 30), -1);
+  EXPECT_EQ(places.take(20, 30), 0);
+  places.give_back(0, 20);  // whose it was before
+  EXPECT_EQ(places.take(21, 40), 1);
+  EXPECT_EQ(places.take(22, 40), -1);
+  places.give_back(0, 30);
+  EXPECT_EQ(places.take(22, 40), 0);
 }
 
 TEST_F(GateTest, ThreadsThatStayedAwakeInVainSleepAgain) {
