@@ -26,9 +26,12 @@ struct Line {
   std::atomic<std::int64_t> bound_ns;
   std::atomic<std::int64_t> opened_ns;
   std::atomic<std::int64_t> wanted_ns;  // when a thread was the first to find the gate closed
+  std::atomic<std::uint32_t> losses;    // how often track was lost
   Queue queue;
-  // Every submission since the GPU was last seen empty has a mark behind it, or will have one.
+  // Every submission since the GPU was last seen empty has a mark behind it, or will have one;
+  // unless track was lost since.
   bool complete;
+  std::uint32_t losses_then;
   int being_made;          // submissions that are counted, and may not be in the driver yet
   CUstream behind;         // the stream of the submissions that have no mark yet
   bool mixed;              // they are of several
@@ -150,8 +153,8 @@ CUcontext context_of(CUstream stream) {
 }  // namespace
 
 void set_bound(int gpu, std::int64_t bound_ns) {
-  lines[gpu].bound_ns.store(bound_ns, std::memory_order_relaxed);
-  if (bound_ns == 0) lose_track(gpu);
+  const std::int64_t before_ns = lines[gpu].bound_ns.exchange(bound_ns, std::memory_order_relaxed);
+  if (bound_ns == 0 || before_ns == 0) lose_track(gpu);
 }
 
 bool is_bounded(int gpu) { return lines[gpu].bound_ns.load(std::memory_order_relaxed) != 0; }
@@ -163,11 +166,7 @@ void take_back(int gpu) {
   line.complete = false;
 }
 
-void lose_track(int gpu) {
-  Line& line = lines[gpu];
-  const os::FutexGuard guard(line.lock);
-  line.complete = false;
-}
+void lose_track(int gpu) { lines[gpu].losses.fetch_add(1); }
 
 void gate_met_closed(int gpu) { lines[gpu].wanted_ns.store(clock_ns()); }
 
@@ -238,19 +237,25 @@ bool look(int gpu, Look& result) {
   // Submissions behind the last mark are few and lie closer together than marks do.
   const bool unmarked_done = queue.unmarked() == 0 || result.quiet_ns > 2 * result.remaining_ns;
   result.done = queue.marks() == 0 && unmarked_done;
-  result.certain = line.complete && queue.unmarked() == 0;
+  const bool lost = line.losses.load() != line.losses_then;
+  result.certain = line.complete && !lost && queue.unmarked() == 0;
   result.look_again_ns = queue.poll_in_ns(now_ns);
   result.sleeps_long = line.pauses > 0;
   line.lock.unlock();
   return true;
 }
 
-void emptied(int gpu) {
+Moment now(int gpu) { return {lines[gpu].losses.load(), lines[gpu].opened_ns.load()}; }
+
+void emptied(int gpu, const Moment& since) {
   Line& line = lines[gpu];
   const os::FutexGuard guard(line.lock);
+  // Whoever comes in by a window that opens from now on is counted after this, or loses track.
+  if (line.losses.load() != since.losses || line.opened_ns.load() != since.opened_ns) return;
   for (int i = 0; i < line.queue.marks(); ++i) keep(line, mark_at(line, i));
   line.queue.emptied(clock_ns());
   line.complete = true;
+  line.losses_then = since.losses;
   line.mixed = false;
 }
 

@@ -28,7 +28,8 @@ Room ask(int gpu, CUstream stream, std::uint64_t kind);
 bool count(int gpu, CUstream stream, std::uint64_t kind);
 // A submission that was counted is not made after all, or not now.
 void take_back(int gpu);
-// A submission that cannot be counted: marks will not tell when it is done.
+// A submission that cannot be counted: marks will not tell when it is done. It takes no lock, and
+// is said by a thread that is inside the gate.
 void lose_track(int gpu);
 bool is_bounded(int gpu);
 // After the submission, on the thread that made it: records a mark if it is time for one.
@@ -45,8 +46,14 @@ struct Look {
 };
 bool look(int gpu, Look& result);
 
-// Everything that was submitted is done: a synchronisation has shown it.
-void emptied(int gpu);
+// Everything that was submitted is done: a synchronisation has shown it, unless a window opened or
+// track was lost since it began.
+struct Moment {
+  std::uint32_t losses;
+  std::int64_t opened_ns;
+};
+Moment now(int gpu);
+void emptied(int gpu, const Moment& since);
 
 // A context is about to end: its marks are destroyed.
 void context_ends(CUcontext context);

@@ -163,10 +163,14 @@ class Visit {
       }
       // Calls that name no stream mostly wait for themselves; and there is no stream to mark.
       const bool bounded = (seen & kBounded) != 0 && target_.gpu >= 0 && call_.on_stream;
-      if (!call_.on_stream && (seen & kBounded) != 0) lose_track_everywhere();
       if (bounded && !has_room(change)) continue;
       mark_.set();
-      if ((word_after_mark() & closed_for_us_) == 0) return entered();
+      const std::uint32_t inside = word_after_mark();
+      if ((inside & closed_for_us_) == 0) {
+        // Said where a drain waits for us: said before, an earlier one may have ended since.
+        if (!counted_ && (inside & kBounded) != 0) lose_track();
+        return entered();
+      }
       mark_.clear();
     }
   }
@@ -195,8 +199,11 @@ class Visit {
     counted_ = false;
   }
 
-  static void lose_track_everywhere() {
-    for (int gpu = 0; gpu < kGpusMax; ++gpu) flow::lose_track(gpu);
+  void lose_track() const {
+    const bool one = call_.on_stream && !call_.on_all_gpus && target_.gpu >= 0;
+    for (int gpu = 0; gpu < kGpusMax; ++gpu) {
+      if (!one || gpu == target_.gpu) flow::lose_track(gpu);
+    }
   }
 
   bool has_room(std::uint32_t change) {

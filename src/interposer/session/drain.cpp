@@ -80,6 +80,7 @@ void run(int gpu, std::uint32_t job) {
   while (is_current(gpu, job)) {
     const std::uint32_t let_in = gate::let_in_so_far(gpu);
     if (!gate::wait_until_outside(kSlice_ns)) continue;
+    const flow::Moment since = flow::now(gpu);
     const bool all = synchronise(gpu, job);
     gate::let_nobody_in(gpu);
     while (is_current(gpu, job) && !gate::wait_until_outside(kSlice_ns)) {
@@ -89,7 +90,7 @@ void run(int gpu, std::uint32_t job) {
     if (gate::let_in_so_far(gpu) != let_in || contexts::is_any_ending(gpu)) continue;
     if (!is_current(gpu, job)) return;
     if (!contexts::knows_all(gpu)) return impossible(gpu, job);
-    if (all) flow::emptied(gpu);
+    if (all) flow::emptied(gpu, since);
     if (!completed(gpu, job, let_in)) continue;
     std::uint32_t done = job;
     workers[gpu].job.compare_exchange_strong(done, 0);

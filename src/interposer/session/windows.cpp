@@ -191,6 +191,7 @@ void refuse_to_close(int gpu) {
   gpus[gpu].opened_ns = clock_ns();
   gpus[gpu].idle_told = true;  // nobody asks
   wanted[gpu].store(false);
+  flow::lose_track(gpu);  // the drain may be about to say that all is done
   gate::open(gpu);
   tell_refused(gpu);
 }

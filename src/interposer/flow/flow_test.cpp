@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/flow/flow.h"
+
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "interposer/exports/test_real.h"
+#include "interposer/gate/gate.h"
+#include "interposer/gate/gated_call.h"
+
+namespace nvs::interposer {
+namespace {
+
+constexpr std::int64_t kBound_ns = 2'000'000;
+
+// A driver with one context, whose events are all complete or all are not.
+struct Fake {
+  bool complete = true;
+  std::function<void()> in_query;
+};
+Fake fake;
+int thing = 0;
+
+template <class Handle>
+CUresult give(Handle* place) {
+  *place = reinterpret_cast<Handle>(&thing);
+  return CUDA_SUCCESS;
+}
+CUresult query(CUevent) {
+  if (fake.in_query) fake.in_query();
+  return fake.complete ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+class Flow : public testing::Test {
+ protected:
+  void SetUp() override {
+    set_real_for_test<Row::cuStreamGetCtx>([](CUstream, CUcontext* place) { return give(place); });
+    set_real_for_test<Row::cuCtxGetCurrent>([](CUcontext* place) { return give(place); });
+    set_real_for_test<Row::cuCtxPushCurrent_v2>([](CUcontext) { return CUDA_SUCCESS; });
+    set_real_for_test<Row::cuCtxPopCurrent_v2>([](CUcontext* place) { return give(place); });
+    set_real_for_test<Row::cuEventCreate>([](CUevent* place, unsigned) { return give(place); });
+    set_real_for_test<Row::cuEventRecord>([](CUevent, CUstream) { return CUDA_SUCCESS; });
+    set_real_for_test<Row::cuEventQuery>(&query);
+    set_real_for_test<Row::cuCtxGetDevice>([](CUdevice* gpu) {
+      *gpu = 0;
+      return CUDA_SUCCESS;
+    });
+    set_real_for_test<Row::cuMemsetD8_v2>(
+        [](CUdeviceptr, unsigned char, std::size_t) { return CUDA_SUCCESS; });
+    fake = {};
+    flow::start_over_in_child();
+    gate::start_over_in_child();
+    flow::set_bound(0, kBound_ns);
+    flow::emptied(0, flow::now(0));
+  }
+  void TearDown() override {
+    flow::start_over_in_child();
+    gate::start_over_in_child();
+  }
+
+  static void submit() {
+    ASSERT_TRUE(flow::count(0, stream(), 1));
+    flow::mark(0, stream());
+  }
+  static CUstream stream() { return reinterpret_cast<CUstream>(&thing); }
+  static flow::Look look() {
+    flow::Look result{};
+    EXPECT_TRUE(flow::look(0, result));
+    return result;
+  }
+};
+
+TEST_F(Flow, MarksTellForCertainWhatWasCounted) {
+  fake.complete = false;
+  submit();
+  EXPECT_FALSE(look().done);
+  fake.complete = true;
+  EXPECT_TRUE(look().done);
+  EXPECT_TRUE(look().certain);
+}
+
+TEST_F(Flow, WhatLostTrackIsOnlyFoundAgainByALaterSynchronisation) {
+  const flow::Moment before = flow::now(0);
+  flow::lose_track(0);
+  EXPECT_FALSE(look().certain);
+  flow::emptied(0, before);
+  EXPECT_FALSE(look().certain);
+  flow::emptied(0, flow::now(0));
+  EXPECT_TRUE(look().certain);
+}
+
+TEST_F(Flow, TimeWithoutABoundLosesTrack) {
+  flow::set_bound(0, kBound_ns + 1);
+  EXPECT_TRUE(look().certain);
+  flow::set_bound(0, 0);
+  flow::emptied(0, flow::now(0));  // of a drain that comes too late
+  flow::set_bound(0, kBound_ns);
+  EXPECT_FALSE(look().certain);
+}
+
+TEST_F(Flow, ADrainThatComesTooLateLeavesTheNextWindowsMarks) {
+  const flow::Moment before = flow::now(0);
+  flow::window_opened(0);
+  fake.complete = false;
+  submit();
+  flow::emptied(0, before);
+  EXPECT_FALSE(look().done);
+}
+
+TEST_F(Flow, SoDoesOneThatWasRefused) {
+  const flow::Moment before = flow::now(0);
+  flow::lose_track(0);
+  fake.complete = false;
+  submit();
+  flow::emptied(0, before);
+  EXPECT_FALSE(look().done);
+}
+
+TEST_F(Flow, NobodyWhoLosesTrackWaitsForTheDriver) {
+  fake.complete = false;
+  submit();
+  fake.in_query = [] {
+    flow::lose_track(0);
+    flow::set_bound(0, 0);
+    flow::set_bound(0, kBound_ns);
+  };
+  EXPECT_FALSE(look().certain);
+}
+
+TEST_F(Flow, ACallWithoutAStreamLosesTrack) {
+  gate::set_bounded(true);
+  EXPECT_TRUE(look().certain);
+  EXPECT_EQ(GatedCall<Row::cuMemsetD8_v2>::call(0, 0, 1), CUDA_SUCCESS);
+  EXPECT_FALSE(look().certain);
+}
+
+}  // namespace
+}  // namespace nvs::interposer
