@@ -2,8 +2,10 @@
 #include "interposer/session/thread.h"
 
 #include <atomic>
+#include <cstdint>
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "interposer/resolve/libc.h"
 #include "os/socket_calls.h"
@@ -17,6 +19,29 @@ struct Order {
   std::atomic<bool> taken;
 };
 
+// A thread bound to one core mostly keeps it busy, and ours must run beside it. One bound to more
+// is left where the user put it.
+void leave_core() {
+  constexpr int kCoreThreads = 2;
+  std::uint64_t cpus[128] = {};
+  const long size = os::system_call(SYS_sched_getaffinity, 0, sizeof cpus, os::argument(cpus));
+  int count = 0;
+  for (std::uint64_t word : cpus) {
+    for (; word != 0; word &= word - 1) ++count;
+  }
+  if (size <= 0 || count > kCoreThreads) return;
+  for (std::uint64_t& word : cpus) word = ~std::uint64_t{0};
+  os::system_call(SYS_sched_setaffinity, 0, sizeof cpus, os::argument(cpus));
+}
+
+// Ours stay awake at times, and a real-time thread that does so keeps everybody off its processor.
+void be_ordinary() {
+  const long policy = os::system_call(SYS_sched_getscheduler, 0);
+  if (policy != SCHED_FIFO && policy != SCHED_RR) return;
+  const sched_param parameters{};
+  os::system_call(SYS_sched_setscheduler, 0, SCHED_OTHER, os::argument(&parameters));
+}
+
 void* begin(void* argument) {
   auto* order = static_cast<Order*>(argument);
   const auto run = order->run;
@@ -24,6 +49,8 @@ void* begin(void* argument) {
   order->taken.store(true, std::memory_order_release);
   os::name_thread("nvshare");
   os::set_timer_slack_ns(1);
+  leave_core();
+  be_ordinary();
   run(what);
   return nullptr;
 }

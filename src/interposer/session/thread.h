@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread of our own in somebody else's process: no signal of the program's is ever delivered to
-// it, nobody joins it, and it sleeps no longer than it asks to.
+// it, nobody joins it, it sleeps no longer than it asks to, and it is not bound to the core or the
+// real-time policy of whichever thread happened to start it.
 #pragma once
 
 namespace nvs::interposer {
