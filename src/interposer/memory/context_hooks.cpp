@@ -3,6 +3,7 @@
 #include "interposer/flow/flow.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/report.h"
+#include "interposer/session/captures.h"
 #include "interposer/session/contexts.h"
 #include "interposer/session/session.h"
 
@@ -33,6 +34,7 @@ class Ending {
   ~Ending() {
     if (ended_) {
       contexts::ended(context_);
+      captures::context_ended(context_);
     } else {
       contexts::goes_on(context_);
     }

@@ -12,11 +12,27 @@ CUstream per_thread(CUstream stream) {
   return stream != nullptr ? stream : reinterpret_cast<CUstream>(CU_STREAM_PER_THREAD);
 }
 
+bool is_default(CUstream stream) {
+  const auto number = reinterpret_cast<std::uintptr_t>(stream);
+  return number <= reinterpret_cast<std::uintptr_t>(CU_STREAM_PER_THREAD);
+}
+
+CUcontext context_of(CUstream stream) {
+  CUcontext context = nullptr;
+  const auto of_stream = real<Row::cuStreamGetCtx>();
+  const auto current = real<Row::cuCtxGetCurrent>();
+  if (!is_default(stream) && of_stream != nullptr) {
+    if (of_stream(stream, &context) == CUDA_SUCCESS) return context;
+  }
+  return current != nullptr && current(&context) == CUDA_SUCCESS ? context : nullptr;
+}
+
 template <class Call>
 CUresult begin_through(CUstream stream, Call call) {
-  captures::begins(stream);
+  const CUcontext context = context_of(stream);
+  captures::begins();
   const CUresult result = call();
-  captures::begun(stream, result);
+  captures::begun(stream, context, result);
   return result;
 }
 

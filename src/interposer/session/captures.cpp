@@ -14,7 +14,11 @@ namespace {
 constexpr int kStreamsMax = 64;
 
 constinit os::FutexLock lock;  // guards everything below
-constinit CUstream streams[kStreamsMax] = {};
+struct Capture {
+  CUstream stream;  // null: none
+  CUcontext context;
+};
+constinit Capture table[kStreamsMax] = {};
 constinit int count = 0;    // captures that go on or are about to begin
 constinit int unnamed = 0;  // those of them that are not in the table
 constinit int synchronising = 0;
@@ -34,9 +38,9 @@ bool may_begin() {
 
 // With the lock held.
 bool forget(CUstream stream) {
-  for (CUstream& place : streams) {
-    if (place != stream || stream == nullptr) continue;
-    place = nullptr;
+  for (Capture& place : table) {
+    if (place.stream != stream || stream == nullptr) continue;
+    place = {};
     --count;
     return true;
   }
@@ -45,19 +49,19 @@ bool forget(CUstream stream) {
 
 }  // namespace
 
-void begins(CUstream) {
+void begins() {
   while (!may_begin()) os::sleep_ns(kPause_ns);
 }
 
-void begun(CUstream stream, CUresult result) {
+void begun(CUstream stream, CUcontext context, CUresult result) {
   const os::FutexGuard guard(lock);
   if (result != CUDA_SUCCESS) {
     --count;
     return;
   }
-  for (CUstream& place : streams) {
-    if (place != nullptr) continue;
-    place = stream;
+  for (Capture& place : table) {
+    if (place.stream != nullptr) continue;
+    place = {stream, context};
     return;
   }
   ++unnamed;
@@ -75,6 +79,16 @@ void destroyed(CUstream stream) {
   forget(stream);
 }
 
+void context_ended(CUcontext context) {
+  if (context == nullptr) return;
+  const os::FutexGuard guard(lock);
+  for (Capture& place : table) {
+    if (place.stream == nullptr || place.context != context) continue;
+    place = {};
+    --count;
+  }
+}
+
 bool begin_synchronise() {
   const os::FutexGuard guard(lock);
   if (count > 0) return false;
@@ -90,7 +104,7 @@ void end_synchronise() {
 
 void start_over_in_child() {
   lock.reset();
-  for (CUstream& place : streams) place = nullptr;
+  for (Capture& place : table) place = {};
   count = 0;
   unnamed = 0;
   synchronising = 0;

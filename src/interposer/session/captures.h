@@ -9,10 +9,11 @@
 namespace nvs::interposer::captures {
 
 // Told by the hooks.
-void begins(CUstream stream);  // before the driver's call; it may wait a moment
-void begun(CUstream stream, CUresult result);
+void begins();  // before the driver's call; it may wait a moment
+void begun(CUstream stream, CUcontext context, CUresult result);
 void ended(CUstream stream);
 void destroyed(CUstream stream);  // and with it a capture that went on
+void context_ended(CUcontext context);
 
 // Before a synchronisation: false if a capture goes on, and it must not be made. If true, captures
 // wait until a moment after it began.

@@ -11,6 +11,7 @@ namespace nvs::interposer {
 namespace {
 
 CUstream stream(std::intptr_t number) { return reinterpret_cast<CUstream>(number * 64); }
+CUcontext context(std::intptr_t number) { return reinterpret_cast<CUcontext>(number * 64); }
 
 class Captures : public testing::Test {
  protected:
@@ -21,9 +22,9 @@ class Captures : public testing::Test {
     captures::end_synchronise();
     return true;
   }
-  static void begin(CUstream on, CUresult result = CUDA_SUCCESS) {
-    captures::begins(on);
-    captures::begun(on, result);
+  static void begin(CUstream on, CUcontext in = context(1)) {
+    captures::begins();
+    captures::begun(on, in, CUDA_SUCCESS);
   }
 };
 
@@ -39,9 +40,9 @@ TEST_F(Captures, NothingIsSynchronisedWhileOneGoesOn) {
 }
 
 TEST_F(Captures, OneThatIsAboutToBeginCounts) {
-  captures::begins(stream(1));
+  captures::begins();
   EXPECT_FALSE(may_synchronise());
-  captures::begun(stream(1), CUDA_ERROR_ILLEGAL_STATE);
+  captures::begun(stream(1), nullptr, CUDA_ERROR_ILLEGAL_STATE);
   EXPECT_TRUE(may_synchronise());
 }
 
@@ -51,6 +52,21 @@ TEST_F(Captures, AStreamThatGoesTakesItsCaptureAlong) {
   EXPECT_FALSE(may_synchronise());
   captures::destroyed(stream(1));
   EXPECT_TRUE(may_synchronise());
+}
+
+TEST_F(Captures, SoDoesAContext) {
+  begin(stream(1), context(1));
+  begin(stream(2), context(2));
+  begin(stream(3), context(1));
+  captures::context_ended(context(1));
+  EXPECT_FALSE(may_synchronise()) << "that of another one goes on";
+  captures::ended(stream(2));
+  EXPECT_TRUE(may_synchronise());
+  captures::ended(stream(3));
+  begin(stream(1));
+  EXPECT_FALSE(may_synchronise());
+  captures::context_ended(nullptr);
+  EXPECT_FALSE(may_synchronise());
 }
 
 TEST_F(Captures, EndsOfWhatNeverBeganChangeNothing) {
