@@ -23,9 +23,10 @@ enum class Phase : std::uint8_t {
 // A drain that is under way.
 struct DrainState {
   std::uint32_t job;
-  std::int64_t progress_ns;  // when it last got on
-  std::int64_t told_ns;      // when the daemon last heard of it
-  std::int64_t expected_ns;  // GPU time that was queued when it began
+  std::int64_t waits_until_ns;  // for somebody to be let in, before it begins; 0: it has begun
+  std::int64_t progress_ns;     // when it last got on
+  std::int64_t told_ns;         // when the daemon last heard of it
+  std::int64_t expected_ns;     // GPU time that was queued when it began
   std::uint32_t let_in;
   int stalls;  // how often Stalled was sent since it last got on
 };

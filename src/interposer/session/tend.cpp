@@ -98,6 +98,7 @@ void note_progress(DrainState& drain, int gpu, std::int64_t now_ns, const flow::
 }
 
 std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
+  if (is_before_drain(gpu, now_ns)) return kBeginLook_ns;
   DrainState& drain = gpus[gpu].drain;
   note_progress(drain, gpu, now_ns, look);
   const std::int64_t stuck_ns = now_ns - drain.progress_ns - 3 * drain.expected_ns;

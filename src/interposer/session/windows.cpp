@@ -12,7 +12,6 @@ namespace nvs::interposer::session {
 namespace {
 
 constexpr std::int64_t kLetInWait_ns = 5'000'000;
-constexpr std::int64_t kLetInPause_ns = 20'000;
 constexpr std::int64_t kQuickWait_ns = 100'000;
 // A drain that takes longer than this gives others time to get ready.
 constexpr std::int64_t kWorthTelling_ns = 150'000;
@@ -150,26 +149,30 @@ void get_ready(const wire::GetReady& message) {
 // One that is closed for good belongs to a tenant whose other clients cannot drain without it.
 void let_in(const wire::LetIn& message) {
   const auto gpu = static_cast<int>(message.ordinal);
-  const std::uint32_t before = gate::let_in_so_far(gpu);
-  {
-    const os::FutexGuard guard(lock);
-    Gpu& mine = gpus[gpu];
-    const bool closed = mine.phase == Phase::closed;
-    // A newer grant than that of the drain under way: it was let in before, and is so again.
-    if (!closed && (mine.phase != Phase::draining || mine.grant > message.grant)) return;
-    mine.grant = message.grant;
-    // Those who still wait then say so again.
-    wanted[gpu].store(false);
-    gate::let_one_in(gpu);
-    if (!closed) return;
-  }
-  // The drain takes unused permits back, so it must not come first.
-  for (std::int64_t waited_ns = 0; waited_ns < kLetInWait_ns; waited_ns += kLetInPause_ns) {
-    if (gate::let_in_so_far(gpu) != before) break;
-    os::sleep_ns(kLetInPause_ns);
-  }
   const os::FutexGuard guard(lock);
-  if (gpus[gpu].phase == Phase::closed) begin_drain(gpu, 0);
+  Gpu& mine = gpus[gpu];
+  const bool closed = mine.phase == Phase::closed;
+  // A newer grant than that of the drain under way: it was let in before, and is so again.
+  if (!closed && (mine.phase != Phase::draining || mine.grant > message.grant)) return;
+  mine.grant = message.grant;
+  // Those who still wait then say so again.
+  wanted[gpu].store(false);
+  if (closed) {
+    mine.phase = Phase::draining;
+    mine.drain = {};
+    mine.drain.let_in = gate::let_in_so_far(gpu);
+    mine.drain.waits_until_ns = clock_ns() + kLetInWait_ns;
+  }
+  gate::let_one_in(gpu);
+}
+
+// The drain takes unused permits back, so it must not come first.
+bool is_before_drain(int gpu, std::int64_t now_ns) {
+  const DrainState& drain = gpus[gpu].drain;
+  if (drain.waits_until_ns == 0) return false;
+  if (gate::let_in_so_far(gpu) == drain.let_in && now_ns < drain.waits_until_ns) return true;
+  begin_drain(gpu, 0);
+  return false;
 }
 
 void gpu_known(const wire::GpuKnown& message) {

@@ -3,6 +3,8 @@
 // listens.
 #pragma once
 
+#include <cstdint>
+
 #include "wire/messages.h"
 
 namespace nvs::interposer::session {
@@ -16,6 +18,10 @@ void set_paused(const wire::Pause& message);
 
 // We are idle, and somebody waits.
 void give_up_window(int gpu);
+
+// A closed gate lets somebody in, and is drained again when that has happened or did not happen in
+// time. With the lock held.
+bool is_before_drain(int gpu, std::int64_t now_ns);
 
 // The drain does not end: the window is opened again, and the daemon told. With the lock held.
 void refuse_to_close(int gpu);

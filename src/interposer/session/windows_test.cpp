@@ -105,6 +105,27 @@ TEST_F(Windows, AnEndThatANewerWindowMadeMootIsNotTold) {
   EXPECT_TRUE(heard_nothing());
 }
 
+TEST_F(Windows, WhoeverIsLetInIsWaitedForBeforeTheDrain) {
+  open(7);
+  close(7);
+  complete_drain();
+  expect_drained(7);
+  session::let_in({.grant = 8});
+  EXPECT_TRUE(gate::may_let_in(0));
+  ASSERT_NE(gpu().drain.waits_until_ns, 0);
+  gpu().drain.waits_until_ns += 3'600'000'000'000;
+  session::tend();
+  EXPECT_EQ(gpu().drain.job, 0U) << "it would take the permit back";
+  close(8);  // which is under way
+  EXPECT_TRUE(heard_nothing());
+  gpu().drain.waits_until_ns = 1;  // nobody came
+  session::tend();
+  EXPECT_NE(gpu().drain.job, 0U);
+  gate::let_nobody_in(0);
+  complete_drain();
+  expect_drained(8);
+}
+
 TEST_F(Windows, AStallThatDidNotFitIntoTheSocketIsToldLater) {
   open(7);
   close(7);
