@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "interposer/gate/gate.h"
 #include "interposer/resolve/clock.h"
 #include "os/futex_lock.h"
 
@@ -21,19 +22,26 @@ struct Capture {
 constinit Capture table[kStreamsMax] = {};
 constinit int count = 0;    // captures that go on or are about to begin
 constinit int unnamed = 0;  // those of them that are not in the table
-constinit int synchronising = 0;
-constinit std::int64_t synchronising_since_ns = 0;
+constinit std::int64_t synchronising_since_ns[gate::kGpusMax] = {};  // 0: nobody does
 
-// The driver looks for captures when it is called, and then waits. This is more than it takes to
-// get into the call.
-constexpr std::int64_t kEntry_ns = 2'000'000;
+// The driver looks for captures when it is called, and then waits. To get into the call takes
+// microseconds, but a thread whose process has used up its CPU time stands still for a tenth of a
+// second just there. So a capture waits for the end, which mostly comes within milliseconds; not
+// for ever, since what is synchronised may wait for the capture.
+constexpr std::int64_t kEntry_ns = 200'000'000;
+// One that has waited so long waits no more for synchronisations that began since, or hardly so.
+constexpr std::int64_t kQuickEntry_ns = 2'000'000;
 constexpr std::int64_t kPause_ns = 20'000;
 
-bool may_begin() {
+bool may_begin(std::int64_t asked_ns) {
   const os::FutexGuard guard(lock);
-  const bool entering = synchronising > 0 && clock_ns() - synchronising_since_ns < kEntry_ns;
-  if (!entering) ++count;
-  return !entering;
+  const std::int64_t now_ns = clock_ns();
+  const std::int64_t entry_ns = now_ns - asked_ns < kEntry_ns ? kEntry_ns : kQuickEntry_ns;
+  for (const std::int64_t since_ns : synchronising_since_ns) {
+    if (since_ns != 0 && now_ns - since_ns < entry_ns) return false;
+  }
+  ++count;
+  return true;
 }
 
 // With the lock held.
@@ -50,7 +58,8 @@ bool forget(CUstream stream) {
 }  // namespace
 
 void begins() {
-  while (!may_begin()) os::sleep_ns(kPause_ns);
+  const std::int64_t asked_ns = clock_ns();
+  while (!may_begin(asked_ns)) os::sleep_ns(kPause_ns);
 }
 
 void begun(CUstream stream, CUcontext context, CUresult result) {
@@ -89,17 +98,16 @@ void context_ended(CUcontext context) {
   }
 }
 
-bool begin_synchronise() {
+bool begin_synchronise(int gpu) {
   const os::FutexGuard guard(lock);
   if (count > 0) return false;
-  ++synchronising;
-  synchronising_since_ns = clock_ns();
+  synchronising_since_ns[gpu] = clock_ns();
   return true;
 }
 
-void end_synchronise() {
+void end_synchronise(int gpu) {
   const os::FutexGuard guard(lock);
-  --synchronising;
+  synchronising_since_ns[gpu] = 0;
 }
 
 void start_over_in_child() {
@@ -107,7 +115,7 @@ void start_over_in_child() {
   for (Capture& place : table) place = {};
   count = 0;
   unnamed = 0;
-  synchronising = 0;
+  for (std::int64_t& since_ns : synchronising_since_ns) since_ns = 0;
 }
 
 }  // namespace nvs::interposer::captures

@@ -16,9 +16,9 @@ void destroyed(CUstream stream);  // and with it a capture that went on
 void context_ended(CUcontext context);
 
 // Before a synchronisation: false if a capture goes on, and it must not be made. If true, captures
-// wait until a moment after it began.
-bool begin_synchronise();
-void end_synchronise();
+// wait for its end, or until it must be under way.
+bool begin_synchronise(int gpu);
+void end_synchronise(int gpu);
 
 void start_over_in_child();
 

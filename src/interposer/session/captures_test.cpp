@@ -2,6 +2,7 @@
 #include "interposer/session/captures.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 
@@ -18,8 +19,8 @@ class Captures : public testing::Test {
   void SetUp() override { captures::start_over_in_child(); }
 
   static bool may_synchronise() {
-    if (!captures::begin_synchronise()) return false;
-    captures::end_synchronise();
+    if (!captures::begin_synchronise(0)) return false;
+    captures::end_synchronise(0);
     return true;
   }
   static void begin(CUstream on, CUcontext in = context(1)) {
@@ -87,9 +88,32 @@ TEST_F(Captures, MoreThanTheTableHoldsAreCounted) {
   EXPECT_TRUE(may_synchronise());
 }
 
-// It waits only while the synchronisation is on its way into the driver.
+TEST_F(Captures, ACaptureWaitsForTheEndOfASynchronisation) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPatience{100};  // less than that of a capture
+  std::atomic<bool> over{false};
+  bool begun_before = true;
+  for (Clock::duration took = kPatience; took >= kPatience;) {
+    captures::start_over_in_child();
+    over = false;
+    const auto start = Clock::now();
+    ASSERT_TRUE(captures::begin_synchronise(0));
+    std::thread program([&] {
+      begin(stream(1));
+      begun_before = !over;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    over = true;
+    captures::end_synchronise(0);
+    took = Clock::now() - start;  // a machine that stands still proves nothing
+    program.join();
+  }
+  EXPECT_FALSE(begun_before);
+}
+
+// It waits only as long as the synchronisation may be on its way into the driver.
 TEST_F(Captures, ACaptureBeginsBesideASynchronisationThatTakesLong) {
-  ASSERT_TRUE(captures::begin_synchronise());
+  ASSERT_TRUE(captures::begin_synchronise(0));
   std::atomic<bool> begun{false};
   std::thread program([&] {
     begin(stream(1));
@@ -97,7 +121,7 @@ TEST_F(Captures, ACaptureBeginsBesideASynchronisationThatTakesLong) {
   });
   program.join();
   EXPECT_TRUE(begun);
-  captures::end_synchronise();
+  captures::end_synchronise(0);
   EXPECT_FALSE(may_synchronise());
 }
 

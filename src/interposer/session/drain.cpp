@@ -62,9 +62,9 @@ bool synchronise(int gpu, std::uint32_t job) {
   for (int i = 0; i < contexts::kContextsMax; ++i) {
     CUcontext context = nullptr;
     if (!contexts::take(i, gpu, context)) continue;
-    if (captures::begin_synchronise()) {
+    if (captures::begin_synchronise(gpu)) {
       synchronise_context(context);
-      captures::end_synchronise();
+      captures::end_synchronise(gpu);
     } else {
       wait_for_marks(gpu, job);
       all = false;
