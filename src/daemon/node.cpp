@@ -138,8 +138,10 @@ void Node::bill_earlier(Instant now, core::TenantId tenant, core::GpuId gpu,
   if (now - start_ > kReadoption) return;
   // Nobody can have used a GPU for longer than the machine runs.
   const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(now.ns(), 0));
-  clients_.at(tenant).billed_before[gpu] +=
-      Duration::from_ns(static_cast<std::int64_t>(std::min(used_ns, most)));
+  const auto used = Duration::from_ns(static_cast<std::int64_t>(std::min(used_ns, most)));
+  // The clients of a tenant share its windows, and one may tell it twice: no sum, but the most.
+  Duration& billed = clients_.at(tenant).billed_before[gpu];
+  billed = std::max(billed, used);
 }
 
 NodeLabels Node::labels(Instant now) const {

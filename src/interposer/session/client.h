@@ -47,6 +47,8 @@ struct Gpu {
   std::int64_t awake_until_ns;  // what the threads at the gate were told last
   DrainState drain;
   std::uint64_t memory_told;
+  std::int64_t billed_since_ns;  // 0: the daemon does not bill us now
+  std::int64_t used_ns;          // what daemons have billed before that, for one that comes back
   std::uint8_t uuid[16];
 };
 
@@ -59,8 +61,9 @@ extern bool paused;  // the daemon told us that our tenant is; guarded by the lo
 
 // All with the lock held.
 void tell_want(int gpu);
-void open_alone(int gpu);  // there is no daemon any more
-bool announce(int gpu);    // that we use it; false: the daemon could not be told
+void bill(int gpu, bool billed);  // whether the daemon bills us from now on
+void open_alone(int gpu);         // there is no daemon any more
+bool announce(int gpu);           // that we use it; false: the daemon could not be told
 void say_hello();
 
 // A message about the latest window.

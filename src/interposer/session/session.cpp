@@ -3,6 +3,7 @@
 
 #include "interposer/exports/real.h"
 #include "interposer/flow/flow.h"
+#include "interposer/resolve/clock.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
@@ -89,8 +90,17 @@ void say_hello() {
   connection::send(message);
 }
 
+void bill(int gpu, bool billed) {
+  Gpu& mine = gpus[gpu];
+  const std::int64_t now_ns = clock_ns();
+  if (mine.billed_since_ns != 0) mine.used_ns += now_ns - mine.billed_since_ns;
+  mine.billed_since_ns = billed ? now_ns : 0;
+}
+
 bool announce(int gpu) {
+  bill(gpu, false);
   wire::UseGpu message;
+  message.used_ns = static_cast<wire::u64>(gpus[gpu].used_ns);
   message.ordinal = static_cast<wire::u32>(gpu);
   message.flags = gpus[gpu].phase == Phase::open ? wire::u32{wire::kGateOpen} : 0U;
   for (std::size_t i = 0; i < sizeof message.uuid; ++i) message.uuid[i] = gpus[gpu].uuid[i];
@@ -112,6 +122,7 @@ void open_alone(int gpu) {
   mine.awaited = false;
   mine.bounded = false;
   wanted[gpu].store(false);
+  bill(gpu, false);
   flow::set_bound(gpu, 0);
   gate::open(gpu);
 }

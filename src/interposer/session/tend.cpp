@@ -84,7 +84,9 @@ Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
 void tell_pause(int gpu, bool idle) {
   if (gpus[gpu].idle_told == idle) return;
   const bool told = idle ? tell<wire::Idle>(gpu) : tell<wire::Busy>(gpu);
-  if (told) gpus[gpu].idle_told = idle;
+  if (!told) return;
+  gpus[gpu].idle_told = idle;
+  bill(gpu, !idle);
 }
 
 void note_progress(DrainState& drain, int gpu, std::int64_t now_ns, const flow::Look* look) {

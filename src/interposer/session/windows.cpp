@@ -47,6 +47,7 @@ void remember(int gpu, Answer answer, connection::Outcome outcome) {
 }
 
 void tell_drained(int gpu) {
+  bill(gpu, false);
   auto message = about<wire::Drained>(gpu);
   message.waiting = wanted[gpu].load() ? 1 : 0;
   remember(gpu, Answer::drained, connection::send(message));
@@ -97,6 +98,7 @@ void open_window(const wire::Open& message) {
     mine.phase = Phase::open;
     // The daemon takes whoever did not ask for idle.
     mine.idle_told = !wanted[gpu].load();
+    bill(gpu, !mine.idle_told);
     mine.opened_ns = clock_ns();
     mine.ready_ns = 0;
     wanted[gpu].store(false);
@@ -193,6 +195,7 @@ void refuse_to_close(int gpu) {
   gpus[gpu].phase = Phase::open;
   gpus[gpu].opened_ns = clock_ns();
   gpus[gpu].idle_told = true;  // nobody asks
+  bill(gpu, false);
   wanted[gpu].store(false);
   flow::lose_track(gpu);  // the drain may be about to say that all is done
   gate::open(gpu);

@@ -126,6 +126,31 @@ TEST_F(Windows, WhoeverIsLetInIsWaitedForBeforeTheDrain) {
   expect_drained(8);
 }
 
+// As if the gate had been so for longer.
+TEST_F(Windows, WhatWasBilledIsToldToTheNextDaemon) {
+  constexpr std::int64_t kSecond_ns = 1'000'000'000;
+  open(7);
+  EXPECT_EQ(gpu().billed_since_ns, 0) << "nobody had asked for it";
+  close(7);
+  complete_drain();
+  session::wanted[0] = true;
+  open(8);
+  ASSERT_NE(gpu().billed_since_ns, 0);
+  gpu().billed_since_ns -= 5 * kSecond_ns;
+  close(8);
+  complete_drain();
+  EXPECT_EQ(gpu().billed_since_ns, 0);
+  session::wanted[0] = true;
+  open(9);
+  gpu().billed_since_ns -= 2 * kSecond_ns;
+  empty_socket();
+  EXPECT_TRUE(session::announce(0));
+  const auto use = heard<wire::UseGpu>();
+  ASSERT_TRUE(use);
+  EXPECT_GE(use->used_ns, 7U * kSecond_ns);
+  EXPECT_LT(use->used_ns, 3600U * kSecond_ns);
+}
+
 TEST_F(Windows, AStallThatDidNotFitIntoTheSocketIsToldLater) {
   open(7);
   close(7);
