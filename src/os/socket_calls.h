@@ -35,12 +35,16 @@ inline long wait_readable(int fd, int64_t timeout_ns) {
   return system_call(SYS_ppoll, argument(&wanted), 1, argument(&timeout), 0, 0);
 }
 
-// What file descriptor a number stands for now; 0 if none. Programs close numbers that are not
-// theirs.
-inline uint64_t inode_of(int fd) {
+// What file a number stands for now; all zero if none. Programs close numbers that are not theirs.
+struct FileId {
+  uint64_t device;
+  uint64_t inode;
+  bool operator==(const FileId&) const = default;
+};
+inline FileId file_behind(int fd) {
   struct stat facts {};
-  if (system_call(SYS_fstat, fd, argument(&facts)) != 0) return 0;
-  return facts.st_ino;
+  if (system_call(SYS_fstat, fd, argument(&facts)) != 0) return {};
+  return {facts.st_dev, facts.st_ino};
 }
 
 // Moves a descriptor out of the range that programs count on, if it can.

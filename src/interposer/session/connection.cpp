@@ -17,7 +17,7 @@ constexpr int kLowestNumber = 700;
 constinit sockaddr_un address = {};
 constinit os::FutexLock lock;  // held for a send, and while the number changes hands
 constinit std::atomic<int> number{-1};
-constinit std::uint64_t inode = 0;
+constinit os::FileId file = {};
 
 // Appends to the path; false if there is no room for it and a final zero.
 bool append(std::size_t& size, const char* text) {
@@ -29,7 +29,7 @@ bool append(std::size_t& size, const char* text) {
   return true;
 }
 
-bool is_ours(int fd) { return fd >= 0 && os::inode_of(fd) == inode; }
+bool is_ours(int fd) { return fd >= 0 && os::file_behind(fd) == file; }
 
 }  // namespace
 
@@ -49,7 +49,7 @@ bool connect() {
     return false;
   }
   const os::FutexGuard guard(lock);
-  inode = os::inode_of(static_cast<int>(fd));
+  file = os::file_behind(static_cast<int>(fd));
   number.store(static_cast<int>(fd), std::memory_order_release);
   return true;
 }
