@@ -39,6 +39,8 @@ constexpr std::int64_t kAwakeAfter_ns = 500 * kMicrosecond_ns;
 // queued when it began.
 constexpr std::int64_t kStallAfter_ns = 20 * kMillisecond_ns;
 constexpr std::int64_t kRefuseAfter_ns = 500 * kMillisecond_ns;
+// What was queued is a guess, and a process that was stopped has learnt nonsense.
+constexpr std::int64_t kExpectedMax_ns = kSecond_ns;
 
 constexpr std::int64_t kPingEvery_ns = kSecond_ns;
 constexpr std::int64_t kSilenceMax_ns = 5 * kSecond_ns;
@@ -103,7 +105,8 @@ std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
   if (is_before_drain(gpu, now_ns)) return kBeginLook_ns;
   DrainState& drain = gpus[gpu].drain;
   note_progress(drain, gpu, now_ns, look);
-  const std::int64_t stuck_ns = now_ns - drain.progress_ns - 3 * drain.expected_ns;
+  const std::int64_t expected_ns = std::min<std::int64_t>(drain.expected_ns, kExpectedMax_ns);
+  const std::int64_t stuck_ns = now_ns - drain.progress_ns - 3 * expected_ns;
   if (stuck_ns >= kRefuseAfter_ns) {
     refuse_to_close(gpu);
     return kMillisecond_ns;

@@ -164,5 +164,15 @@ TEST_F(Windows, AStallThatDidNotFitIntoTheSocketIsToldLater) {
   EXPECT_EQ(stalled->grant, 7U);
 }
 
+TEST_F(Windows, AGuessGoneWrongDoesNotPutOffARefusal) {
+  constexpr std::int64_t kHour_ns = 3'600'000'000'000;
+  open(7);
+  close(7);
+  gpu().drain.expected_ns = kHour_ns;
+  gpu().drain.progress_ns -= 4'000'000'000;
+  session::tend();
+  EXPECT_TRUE(heard<wire::Refused>());
+}
+
 }  // namespace
 }  // namespace nvs::interposer
