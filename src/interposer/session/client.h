@@ -63,6 +63,7 @@ extern bool paused;  // the daemon told us that our tenant is; guarded by the lo
 void tell_want(int gpu);
 void bill(int gpu, bool billed);  // whether the daemon bills us from now on
 void open_alone(int gpu);         // there is no daemon any more
+void set_gate_bounded();          // if any GPU's queue is
 bool announce(int gpu);           // that we use it; false: the daemon could not be told
 void say_hello();
 

@@ -86,7 +86,6 @@ void daemon_gone() {
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     if (gpus[gpu].phase != Phase::unused && !paused) open_alone(gpu);
   }
-  if (!paused) gate::set_bounded(false);
 }
 
 bool reconnect() {
@@ -115,7 +114,6 @@ void end_long_pause() {
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     if (gpus[gpu].phase != Phase::unused) open_alone(gpu);
   }
-  gate::set_bounded(false);
 }
 
 void live_alone() {

@@ -114,6 +114,12 @@ void tell_want(int gpu) {
   if (connection::send(message) != connection::Outcome::done) wanted[gpu].store(false);
 }
 
+void set_gate_bounded() {
+  bool any = false;
+  for (const Gpu& mine : gpus) any = any || mine.bounded;
+  gate::set_bounded(any);
+}
+
 void open_alone(int gpu) {
   Gpu& mine = gpus[gpu];
   drain::cancel(gpu);
@@ -124,6 +130,7 @@ void open_alone(int gpu) {
   wanted[gpu].store(false);
   bill(gpu, false);
   flow::set_bound(gpu, 0);
+  set_gate_bounded();
   gate::open(gpu);
 }
 

@@ -21,9 +21,7 @@ void set_terms(int gpu, const wire::Open& message) {
   mine.bounded = (message.flags & wire::kBounded) != 0 && message.queue_bound_ns != 0;
   mine.awaited = (message.flags & wire::kAwaited) != 0;
   flow::set_bound(gpu, mine.bounded ? static_cast<std::int64_t>(message.queue_bound_ns) : 0);
-  bool any = false;
-  for (const Gpu& other : gpus) any = any || other.bounded;
-  gate::set_bounded(any);
+  set_gate_bounded();
 }
 
 // Asks the driver, so the lock must not be held.

@@ -3,6 +3,7 @@
 
 #include <sys/wait.h>
 
+#include "interposer/flow/flow.h"
 #include "interposer/session/contexts.h"
 #include "interposer/session/drain.h"
 #include "interposer/session/test_session.h"
@@ -162,6 +163,17 @@ TEST_F(Windows, AStallThatDidNotFitIntoTheSocketIsToldLater) {
   const auto stalled = heard<wire::Stalled>();
   ASSERT_TRUE(stalled);
   EXPECT_EQ(stalled->grant, 7U);
+}
+
+// Whether calls have to ask for room.
+TEST_F(Windows, AGpuThatIsUsedFreelyCostsNothing) {
+  open(7);
+  session::open_window({.flags = wire::kBounded, .grant = 7, .queue_bound_ns = 2'000'000});
+  EXPECT_TRUE(flow::is_bounded(0));
+  EXPECT_NE(gate::word, 0U);
+  session::gpu_known({.known = 0});
+  EXPECT_FALSE(flow::is_bounded(0));
+  EXPECT_EQ(gate::word, 0U);
 }
 
 TEST_F(Windows, AGuessGoneWrongDoesNotPutOffARefusal) {
