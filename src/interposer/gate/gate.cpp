@@ -384,6 +384,7 @@ void start_over_in_child() {
   crowd.store(0, std::memory_order_relaxed);
   crowd_depth = 0;
   for (auto& credit : credits) credit.store(0, std::memory_order_relaxed);
+  ready_until_ns.store(0, std::memory_order_relaxed);
   word.store(0, std::memory_order_relaxed);
   // The kernel may or may not have kept the registration.
   barrier.store(Barrier::unknown, std::memory_order_relaxed);

@@ -127,6 +127,8 @@ void live_alone() {
 }  // namespace
 
 void listen(void*) {
+  retry_ns = kFirstRetry_ns;  // in the child of a fork they are the parent's
+  served_ns = 0;
   for (;;) {
     if (!connection::is_connected()) live_alone();
     const std::int64_t sleep_ns = tend();

@@ -10,6 +10,7 @@
 #include "interposer/session/contexts.h"
 #include "interposer/session/drain.h"
 #include "interposer/session/hello.h"
+#include "interposer/session/tend.h"
 #include "interposer/session/thread.h"
 
 namespace nvs::interposer::session {
@@ -163,6 +164,7 @@ void start_over_in_child() {
   contexts::start_over_in_child();
   captures::start_over_in_child();
   flow::start_over_in_child();
+  forget_daemon();
   started = false;
   paused = false;
   used.store(0, std::memory_order_relaxed);

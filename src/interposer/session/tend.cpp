@@ -228,6 +228,7 @@ std::int64_t tend() {
 void forget_daemon() {
   unanswered_since_ns = 0;
   last_ping_ns = 0;
+  last_usage_ns = 0;
   for (Gpu& mine : gpus) {
     mine.memory_told = 0;
     mine.untold = Answer::none;
