@@ -315,7 +315,10 @@ Slot* enter(const Call& call) {
 
 void leave() {
   const Pending done = pending;
-  if (done.gpu >= 0) flow::mark(done.gpu, done.stream);
+  if (done.gpu >= 0) {
+    const libc::NoCancel no_cancel;
+    flow::mark(done.gpu, done.stream);
+  }
   Mark{done.slot, 0}.clear();
 }
 

@@ -3,6 +3,7 @@
 #include "interposer/flow/flow.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/report.h"
+#include "interposer/resolve/libc.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/contexts.h"
 #include "interposer/session/session.h"
@@ -28,10 +29,12 @@ void count_ended(std::uint64_t context, Birth before) {
 class Ending {
  public:
   explicit Ending(CUcontext context) : context_(context) {
+    const libc::NoCancel no_cancel;
     contexts::may_end(context);
     flow::context_ends(context);
   }
   ~Ending() {
+    const libc::NoCancel no_cancel;
     if (ended_) {
       contexts::ended(context_);
       captures::context_ended(context_);

@@ -5,6 +5,7 @@
 
 #include "interposer/gate/gate.h"
 #include "interposer/resolve/clock.h"
+#include "interposer/resolve/libc.h"
 #include "os/futex_lock.h"
 
 namespace nvs::interposer::captures {
@@ -58,11 +59,13 @@ bool forget(CUstream stream) {
 }  // namespace
 
 void begins() {
+  const libc::NoCancel no_cancel;
   const std::int64_t asked_ns = clock_ns();
   while (!may_begin(asked_ns)) os::sleep_ns(kPause_ns);
 }
 
 void begun(CUstream stream, CUcontext context, CUresult result) {
+  const libc::NoCancel no_cancel;
   const os::FutexGuard guard(lock);
   if (result != CUDA_SUCCESS) {
     --count;
@@ -77,6 +80,7 @@ void begun(CUstream stream, CUcontext context, CUresult result) {
 }
 
 void ended(CUstream stream) {
+  const libc::NoCancel no_cancel;
   const os::FutexGuard guard(lock);
   if (forget(stream) || unnamed == 0) return;
   --unnamed;
@@ -84,6 +88,7 @@ void ended(CUstream stream) {
 }
 
 void destroyed(CUstream stream) {
+  const libc::NoCancel no_cancel;
   const os::FutexGuard guard(lock);
   forget(stream);
 }

@@ -2,6 +2,7 @@
 #include "interposer/session/contexts.h"
 
 #include "interposer/gate/gate.h"
+#include "interposer/resolve/libc.h"
 #include "os/futex_lock.h"
 
 namespace nvs::interposer::contexts {
@@ -32,6 +33,7 @@ Entry* find(CUcontext context) {
 }
 
 void add(CUcontext context, int gpu, bool primary) {
+  const libc::NoCancel no_cancel;
   const os::FutexGuard guard(lock);
   Entry* entry = find(context);
   if (entry == nullptr) entry = find(nullptr);

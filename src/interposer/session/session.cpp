@@ -4,6 +4,7 @@
 #include "interposer/exports/real.h"
 #include "interposer/flow/flow.h"
 #include "interposer/resolve/clock.h"
+#include "interposer/resolve/libc.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
@@ -60,6 +61,7 @@ bool start() {
 }
 
 void use(int gpu) {
+  const libc::NoCancel no_cancel;  // the driver is called with a lock held
   const os::FutexGuard start_guard(start_lock);
   if ((used.load(std::memory_order_relaxed) & (1U << gpu)) != 0) return;
   std::uint8_t uuid[16] = {};
