@@ -76,7 +76,4 @@ Message about(int gpu) {
   return message;
 }
 
-// What the thread that listens does.
-void listen(void*);
-
 }  // namespace nvs::interposer::session

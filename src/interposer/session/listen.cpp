@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that listens to the daemon: what it says is done here, and what becomes of windows and
-// drains is told from here.
+#include "interposer/session/listen.h"
+
 #include "interposer/resolve/clock.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
@@ -17,7 +17,7 @@ constexpr std::int64_t kFirstRetry_ns = 50 * kMillisecond_ns;
 constexpr std::int64_t kLongestRetry_ns = 1000 * kMillisecond_ns;
 // A daemon that refused us is left alone for a while.
 constexpr std::int64_t kRefusedRetry_ns = 10'000 * kMillisecond_ns;
-// Users pause a tenant through the daemon. If it does not come back, nobody else can resume it.
+// How long a pause outlives the daemon.
 constexpr std::int64_t kPausedAlone_ns = 10'000 * kMillisecond_ns;
 
 constinit std::int64_t retry_ns = kFirstRetry_ns;
@@ -35,35 +35,6 @@ void said_goodbye(const wire::Goodbye& goodbye) {
   if (reason != wire::GoodbyeReason::stopping) retry_ns = kRefusedRetry_ns;
 }
 
-void handle(const char* packet, std::size_t size) {
-  const wire::Arrival arrival = wire::inspect(packet, size, wire::Sender::daemon);
-  // What a newer daemon says that we do not know is not for us.
-  if (arrival.fault != wire::Fault::none) return;
-  const bool serves = arrival.type != wire::Type::Welcome && arrival.type != wire::Type::Goodbye &&
-                      arrival.type != wire::Type::GpuKnown;
-  if (serves) served_ns = clock_ns();
-  switch (arrival.type) {
-    case wire::Type::Open:
-      return take<wire::Open>(packet, size, &open_window);
-    case wire::Type::Close:
-      return take<wire::Close>(packet, size, &close_window);
-    case wire::Type::LetIn:
-      return take<wire::LetIn>(packet, size, &let_in);
-    case wire::Type::GetReady:
-      return take<wire::GetReady>(packet, size, &get_ready);
-    case wire::Type::GpuKnown:
-      return take<wire::GpuKnown>(packet, size, &gpu_known);
-    case wire::Type::Pause:
-      return take<wire::Pause>(packet, size, &set_paused);
-    case wire::Type::Pong:
-      return note_pong();
-    case wire::Type::Goodbye:
-      return take<wire::Goodbye>(packet, size, &said_goodbye);
-    default:
-      retry_ns = kFirstRetry_ns;  // Welcome: it takes us
-  }
-}
-
 // False: the connection is gone.
 bool receive_all() {
   char packet[wire::kPacketMax];
@@ -75,7 +46,7 @@ bool receive_all() {
       case connection::Outcome::lost:
         return false;
       case connection::Outcome::done:
-        if (size <= sizeof packet) handle(packet, size);
+        if (size <= sizeof packet) hear(packet, size);
     }
   }
 }
@@ -106,25 +77,54 @@ bool reconnect() {
   return true;
 }
 
+void live_alone() {
+  while (!reconnect()) {
+    os::sleep_ns(retry_ns);
+    retry_ns = retry_ns * 2 < kLongestRetry_ns ? retry_ns * 2 : kLongestRetry_ns;
+    end_long_pause(clock_ns());
+  }
+}
+
+}  // namespace
+
+void hear(const char* packet, std::size_t size) {
+  const wire::Arrival arrival = wire::inspect(packet, size, wire::Sender::daemon);
+  // What a newer daemon says that we do not know is not for us.
+  if (arrival.fault != wire::Fault::none) return;
+  const bool serves = arrival.type != wire::Type::Welcome && arrival.type != wire::Type::Goodbye &&
+                      arrival.type != wire::Type::GpuKnown;
+  if (serves) served_ns = clock_ns();
+  switch (arrival.type) {
+    case wire::Type::Open:
+      return take<wire::Open>(packet, size, &open_window);
+    case wire::Type::Close:
+      return take<wire::Close>(packet, size, &close_window);
+    case wire::Type::LetIn:
+      return take<wire::LetIn>(packet, size, &let_in);
+    case wire::Type::GetReady:
+      return take<wire::GetReady>(packet, size, &get_ready);
+    case wire::Type::GpuKnown:
+      return take<wire::GpuKnown>(packet, size, &gpu_known);
+    case wire::Type::Pause:
+      return take<wire::Pause>(packet, size, &set_paused);
+    case wire::Type::Pong:
+      return note_pong();
+    case wire::Type::Goodbye:
+      return take<wire::Goodbye>(packet, size, &said_goodbye);
+    default:
+      retry_ns = kFirstRetry_ns;  // Welcome: it takes us
+  }
+}
+
 // One that is there but does not serve us cannot resume anybody either.
-void end_long_pause() {
+void end_long_pause(std::int64_t now_ns) {
   const os::FutexGuard guard(lock);
-  if (!paused || clock_ns() - served_ns < kPausedAlone_ns) return;
+  if (!paused || now_ns - served_ns < kPausedAlone_ns) return;
   paused = false;
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     if (gpus[gpu].phase != Phase::unused) open_alone(gpu);
   }
 }
-
-void live_alone() {
-  while (!reconnect()) {
-    os::sleep_ns(retry_ns);
-    retry_ns = retry_ns * 2 < kLongestRetry_ns ? retry_ns * 2 : kLongestRetry_ns;
-    end_long_pause();
-  }
-}
-
-}  // namespace
 
 void listen(void*) {
   retry_ns = kFirstRetry_ns;  // in the child of a fork they are the parent's
@@ -135,7 +135,7 @@ void listen(void*) {
     if (sleep_ns > 0) connection::wait(sleep_ns);
     if (receive_all() && !is_daemon_silent()) continue;
     daemon_gone();
-    end_long_pause();
+    end_long_pause(clock_ns());
     os::sleep_ns(retry_ns);
   }
 }

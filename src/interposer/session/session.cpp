@@ -11,6 +11,7 @@
 #include "interposer/session/contexts.h"
 #include "interposer/session/drain.h"
 #include "interposer/session/hello.h"
+#include "interposer/session/listen.h"
 #include "interposer/session/tend.h"
 #include "interposer/session/thread.h"
 
