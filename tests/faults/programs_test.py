@@ -5,9 +5,16 @@
 usage: programs_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 """
 
+import pathlib
+import re
+import signal
 import unittest
 
 from fault_case import FaultCase
+from scripted_daemon import ScriptedDaemon
+
+# For cancellation, and for setuid() in all threads, which waits until each of them took its signal.
+LIBC_SIGNALS = (32, 33)
 
 
 class Programs(FaultCase):
@@ -31,6 +38,41 @@ class Programs(FaultCase):
 
     def test_contexts_that_go_with_work_in_them(self):
         self.check_beside_another("contexts")
+
+
+class Threads(FaultCase):
+    def test_ours_take_no_signals_but_those_of_libc(self):
+        tenant = self.worker()
+        masks = [
+            int(re.search(r"^SigBlk:\s*(\w+)", text, re.MULTILINE).group(1), 16)
+            for text in self.thread_texts(tenant)
+            if "Name:\tnvshare\n" in text
+        ]
+        free = {signal.SIGKILL, signal.SIGSTOP, *LIBC_SIGNALS}
+        expected = sum(1 << (number - 1) for number in range(1, 65) if number not in free)
+        self.assertEqual(masks, [expected] * 2, "one thread listens, and one drains")
+        self.finish(tenant)
+
+    def thread_texts(self, tenant):
+        tasks = pathlib.Path("/proc", str(tenant.pid), "task")
+        return [(task / "status").read_text() for task in tasks.iterdir()]
+
+
+class Marks(FaultCase):
+    """Programs that the library's marks in a bounded queue could break."""
+
+    def check_ends(self, *words):
+        daemon = ScriptedDaemon(self.folder.parent / "scripted")
+        self.addCleanup(daemon.close)
+        tenant = self.tenant(*words, folder=daemon.folder)
+        tenant.check_ok()
+        self.assertTrue(daemon.opened.is_set(), "its queue was never bounded")
+
+    def test_a_stream_that_waits_for_another(self):
+        self.check_ends("stream_waits")
+
+    def test_a_capture_beside_the_default_streams_of_threads(self):
+        self.check_ends("per_thread")
 
 
 class HugeCopies(FaultCase):

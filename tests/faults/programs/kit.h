@@ -63,6 +63,8 @@ int graphs(int argc, char** argv);
 int streams(int argc, char** argv);
 int copies(int argc, char** argv);
 int contexts(int argc, char** argv);
+int stream_waits(int argc, char** argv);
+int per_thread(int argc, char** argv);
 int ledger(int argc, char** argv);
 
 }  // namespace nvs::faults

@@ -17,9 +17,11 @@ struct Program {
 };
 
 constexpr Program kPrograms[] = {
-    {"worker", worker},       {"hang", hang},           {"forker", forker}, {"closer", closer},
-    {"meet_gpus", meet_gpus}, {"meet_pair", meet_pair}, {"graphs", graphs}, {"streams", streams},
-    {"copies", copies},       {"contexts", contexts},   {"ledger", ledger},
+    {"worker", worker},         {"hang", hang},           {"forker", forker},
+    {"closer", closer},         {"meet_gpus", meet_gpus}, {"meet_pair", meet_pair},
+    {"graphs", graphs},         {"streams", streams},     {"copies", copies},
+    {"contexts", contexts},     {"ledger", ledger},       {"stream_waits", stream_waits},
+    {"per_thread", per_thread},
 };
 
 int run(int argc, char** argv) {
