@@ -36,8 +36,7 @@ class Ending {
   ~Ending() {
     const libc::NoCancel no_cancel;
     if (ended_) {
-      contexts::ended(context_);
-      captures::context_ended(context_);
+      if (contexts::ended(context_)) captures::context_ended(context_);
     } else {
       contexts::goes_on(context_);
     }

@@ -12,7 +12,8 @@ struct Entry {
   CUcontext context;  // null: free
   int gpu;
   int users;
-  int ending;  // calls under way that may end it
+  int ending;    // calls under way that may end it
+  bool renewed;  // it was created again since they began
   bool primary;
 };
 
@@ -41,8 +42,15 @@ void add(CUcontext context, int gpu, bool primary) {
     if (gpu >= 0 && gpu < gate::kGpusMax) missed[gpu] = true;
     return;
   }
-  const int users = entry->context == context ? entry->users : 0;
-  *entry = {context, gpu, users, 0, primary};
+  const bool known = entry->context == context;
+  const int users = known ? entry->users : 0;
+  const int ending = known ? entry->ending : 0;
+  *entry = {context, gpu, users, ending, ending > 0, primary};
+}
+
+void call_is_over(Entry& entry) {
+  if (entry.ending > 0) --entry.ending;
+  entry.renewed = entry.renewed && entry.ending > 0;
 }
 
 }  // namespace
@@ -71,16 +79,23 @@ void may_end(CUcontext context) {
   }
 }
 
-void ended(CUcontext context) {
+bool ended(CUcontext context) {
   const os::FutexGuard guard(lock);
   Entry* entry = context != nullptr ? find(context) : nullptr;
-  if (entry != nullptr) *entry = {};
+  if (entry == nullptr) return true;
+  // One with the same handle was made before we could say so.
+  if (entry->renewed) {
+    call_is_over(*entry);
+    return false;
+  }
+  *entry = {};
+  return true;
 }
 
 void goes_on(CUcontext context) {
   const os::FutexGuard guard(lock);
   Entry* entry = context != nullptr ? find(context) : nullptr;
-  if (entry != nullptr && entry->ending > 0) --entry->ending;
+  if (entry != nullptr) call_is_over(*entry);
 }
 
 CUcontext primary_of(int gpu) {

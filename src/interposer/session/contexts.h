@@ -13,8 +13,8 @@ inline constexpr int kContextsMax = 256;
 void created(CUcontext context, int gpu);
 // Before a call that may end the context: nobody uses it from now on.
 void may_end(CUcontext context);
-// After it: it is gone, or it goes on.
-void ended(CUcontext context);
+// After it: it is gone, or it goes on. False: another one has its handle already.
+bool ended(CUcontext context);
 void goes_on(CUcontext context);
 
 // The primary context of a GPU, if it was created; null if not.

@@ -59,6 +59,19 @@ TEST_F(Contexts, OneThatMayEndIsLeftAloneUntilItGoesOn) {
   EXPECT_EQ(of(0), Set{context(1)});
 }
 
+// As a primary context does that one thread releases and another one retains.
+TEST_F(Contexts, OneThatCameAgainBeforeItsEndWasToldIsThere) {
+  contexts::primary_created(context(1), 0);
+  contexts::may_end(context(1));
+  contexts::primary_created(context(1), 0);
+  EXPECT_TRUE(contexts::is_any_ending(0)) << "the call is not over";
+  EXPECT_FALSE(contexts::ended(context(1)));
+  EXPECT_EQ(of(0), Set{context(1)});
+  contexts::may_end(context(1));
+  EXPECT_TRUE(contexts::ended(context(1)));
+  EXPECT_EQ(of(0), Set{});
+}
+
 TEST_F(Contexts, AnEndWaitsForWhoeverUsesIt) {
   contexts::created(context(1), 0);
   int index = 0;
