@@ -79,10 +79,9 @@ class Subjects {
     });
     add("cuMemsetD8Async", true,
         [this] { return driver().cuMemsetD8Async(data_address_, 0, kBytes, stream()); });
+    add("cuEventRecord", true, [this] { return driver().cuEventRecord(event_.get(), stream()); });
     add("cuStreamIsCapturing, not hooked", false,
         [this] { return driver().cuStreamIsCapturing(stream(), &capturing_); });
-    add("cuEventRecord, not hooked", false,
-        [this] { return driver().cuEventRecord(event_.get(), stream()); });
     return subjects;
   }
 

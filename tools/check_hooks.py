@@ -30,6 +30,7 @@ ACTIONS = {
     "alloc": {"own", "jump"},
     "free": {"own", "jump"},
     "query": {"own", "jump"},
+    "event": {"own"},
     "names_memory": {"own", "jump"},
     "capture": {"own", "jump"},
     "context": {"own", "jump"},
@@ -62,8 +63,6 @@ ASKS = re.compile(r"^cu\w*?(Get|Query|Is)([A-Z_]|$)")
 # Names that look like submitting or allocating, and are left alone all the same.
 LEFT_ALONE = {
     "cuArrayGetPlane": "a view of an array that is counted",
-    "cuEventRecord": "a mark in a stream, no work",
-    "cuEventRecordWithFlags": "a mark in a stream, no work",
     "cuFuncLoad": "code, which the driver keeps and never moves",
     "cuLibraryGetGlobal": "where a library's own data is, which never moves",
     "cuLibraryGetManaged": "where a library's own data is, which never moves",

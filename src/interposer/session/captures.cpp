@@ -115,6 +115,11 @@ void end_synchronise(int gpu) {
   synchronising_since_ns[gpu] = 0;
 }
 
+bool is_any() {
+  const os::FutexGuard guard(lock);
+  return count > 0;
+}
+
 void start_over_in_child() {
   lock.reset();
   for (Capture& place : table) place = {};

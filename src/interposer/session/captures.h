@@ -20,6 +20,9 @@ void context_ended(CUcontext context);
 bool begin_synchronise(int gpu);
 void end_synchronise(int gpu);
 
+// Whether a capture goes on or is about to begin.
+bool is_any();
+
 void start_over_in_child();
 
 }  // namespace nvs::interposer::captures

@@ -61,6 +61,8 @@ extern bool paused;  // the daemon told us that our tenant is; guarded by the lo
 
 // All with the lock held.
 void tell_want(int gpu);
+void note_closed(int gpu);  // and drained
+void open_gate(int gpu);
 void bill(int gpu, bool billed);  // whether the daemon bills us from now on
 void open_alone(int gpu);         // there is no daemon any more
 void set_gate_bounded();          // if any GPU's queue is

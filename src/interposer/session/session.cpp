@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/session.h"
 
+#include <bit>
+
+#include "interposer/events/event_times.h"
 #include "interposer/exports/real.h"
 #include "interposer/flow/flow.h"
 #include "interposer/resolve/clock.h"
@@ -75,6 +78,7 @@ void use(int gpu) {
       while (!gate::begin_close(gpu)) {
       }
       mine.phase = Phase::closed;
+      events::times().begin_first_wait(gpu);
       if (announce(gpu)) {
         tell_want(gpu);
       } else {
@@ -111,8 +115,19 @@ bool announce(int gpu) {
   return connection::send(message) == connection::Outcome::done;
 }
 
+void note_closed(int gpu) {
+  gpus[gpu].phase = Phase::closed;
+  if (wanted[gpu].load()) events::times().begin_wait(gpu);
+}
+
+void open_gate(int gpu) {
+  events::times().end_wait(gpu);
+  gate::open(gpu);
+}
+
 void tell_want(int gpu) {
   wanted[gpu].store(true);
+  if (gpus[gpu].phase == Phase::closed) events::times().begin_wait(gpu);
   wire::Want message;
   message.ordinal = static_cast<wire::u32>(gpu);
   if (connection::send(message) != connection::Outcome::done) wanted[gpu].store(false);
@@ -135,7 +150,7 @@ void open_alone(int gpu) {
   bill(gpu, false);
   flow::set_bound(gpu, 0);
   set_gate_bounded();
-  gate::open(gpu);
+  open_gate(gpu);
 }
 
 void configure(const Settings& settings) {
@@ -159,6 +174,12 @@ void want(int gpu) {
   flow::gate_met_closed(gpu);
 }
 
+int only_gpu() {
+  const std::uint32_t bits = used.load(std::memory_order_acquire);
+  const bool is_one = bits != 0 && (bits & (bits - 1)) == 0;
+  return is_one ? std::countr_zero(bits) : -1;
+}
+
 void start_over_in_child() {
   lock.reset();
   start_lock.reset();
@@ -168,6 +189,7 @@ void start_over_in_child() {
   captures::start_over_in_child();
   flow::start_over_in_child();
   forget_daemon();
+  events::times().start_over_in_child();
   started = false;
   paused = false;
   used.store(0, std::memory_order_relaxed);

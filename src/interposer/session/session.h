@@ -20,6 +20,9 @@ void gpu_used(int gpu);
 // A thread stands at the closed gate. Cheap if that was said already.
 void want(int gpu);
 
+// The GPU that the program uses, if it is one; -1 if there are several or none.
+int only_gpu();
+
 void start_over_in_child();
 
 }  // namespace nvs::interposer::session

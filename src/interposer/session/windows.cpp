@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/windows.h"
 
+#include "interposer/events/event_times.h"
 #include "interposer/flow/flow.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/client.h"
@@ -65,6 +66,7 @@ void begin_drain(int gpu, std::int64_t expected_ns) {
   mine.drain.let_in = gate::let_in_so_far(gpu);
   mine.drain.expected_ns = expected_ns;
   mine.phase = Phase::draining;
+  events::times().end_wait(gpu);  // threads that still wait may have begun one since others came in
   mine.drain.job = drain::begin(gpu);
   if (expected_ns < kWorthTelling_ns) return;
   auto message = about<wire::Draining>(gpu);
@@ -78,7 +80,7 @@ void finish_quickly(int gpu) {
   const bool done = gate::wait_until_outside(kQuickWait_ns) && is_drained_already(gpu);
   const os::FutexGuard guard(lock);
   if (!done) return begin_drain(gpu, 0);
-  gpus[gpu].phase = Phase::closed;
+  note_closed(gpu);
   tell_drained(gpu);
 }
 
@@ -103,7 +105,7 @@ void open_window(const wire::Open& message) {
     flow::window_opened(gpu);
   }
   set_terms(gpu, message);
-  gate::open(gpu);
+  open_gate(gpu);
 }
 
 void close_window(const wire::Close& message) {
@@ -163,6 +165,7 @@ void let_in(const wire::LetIn& message) {
     mine.drain.let_in = gate::let_in_so_far(gpu);
     mine.drain.waits_until_ns = clock_ns() + kLetInWait_ns;
   }
+  events::times().end_wait(gpu);
   gate::let_one_in(gpu);
 }
 
@@ -196,7 +199,7 @@ void refuse_to_close(int gpu) {
   bill(gpu, false);
   wanted[gpu].store(false);
   flow::lose_track(gpu);  // the drain may be about to say that all is done
-  gate::open(gpu);
+  open_gate(gpu);
   tell_refused(gpu);
 }
 
@@ -230,7 +233,7 @@ bool nvs::interposer::drain::completed(int gpu, std::uint32_t job, std::uint32_t
   Gpu& mine = gpus[gpu];
   if (mine.phase != Phase::draining || mine.drain.job != job) return true;
   if (gate::may_let_in(gpu) || gate::let_in_so_far(gpu) != let_in) return false;
-  mine.phase = Phase::closed;
+  note_closed(gpu);
   tell_drained(gpu);
   return true;
 }
