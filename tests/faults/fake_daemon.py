@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A daemon for one client that opens and closes its window when the test says so."""
+
+import pathlib
+import socket
+import sys
+
+from tenant import PATIENCE_S
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src" / "daemon"))
+from wire_client import BOUNDED, decode, encode  # noqa: E402
+
+PACKET_MAX = 4096
+
+
+class FakeDaemon:
+    def __init__(self, folder):
+        (folder / "tenant").mkdir(parents=True)
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.settimeout(PATIENCE_S)
+        self.listener.bind(str(folder / "tenant" / "scheduler.sock"))
+        self.listener.listen()
+        self.client = None
+        self.grant = 0
+
+    def end(self):
+        self.listener.close()
+        if self.client:
+            self.client.close()
+
+    def greet(self):
+        """Takes a client, and is asked for its first window."""
+        self.client, _ = self.listener.accept()
+        self.client.settimeout(PATIENCE_S)
+        self.expect("Hello")
+        self.send("Welcome", client=1, tenant=1)
+        self.expect("UseGpu")
+        self.send("GpuKnown", ordinal=0, known=1)
+        self.expect("Want")
+
+    def expect(self, name):
+        """The next message of that name; what else the client tells meanwhile is its own."""
+        while (message := decode(self.client.recv(PACKET_MAX))).name != name:
+            if message.name == "Ping":
+                self.send("Pong", number=message.number)
+        return message
+
+    def send(self, name, **fields):
+        self.client.send(encode(name, **fields))
+
+    def open(self, bound_ns=0):
+        self.grant += 1
+        flags = BOUNDED if bound_ns else 0
+        self.send("Open", ordinal=0, flags=flags, grant=self.grant, queue_bound_ns=bound_ns)
+
+    def close(self):
+        """Until nothing of the client's runs any more."""
+        self.send("Close", ordinal=0, grant=self.grant)
+        self.expect("Drained")
