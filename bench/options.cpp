@@ -64,7 +64,7 @@ void declare(CLI::App& app, Options& options) {
                  "the libnvshare.so to measure ($NVSHARE_LIBRARY, else the one built beside)")
       ->type_name("FILE");
   app.add_option("--python", options.python,
-                 "also measure PyTorch with the tq.py of this folder (pair, overhead)")
+                 "also measure PyTorch with the tq.py of this folder (pair, latency, overhead)")
       ->type_name("FOLDER");
   app.add_option("--gpus", options.simulator.gpus, "simulated GPUs (1)")->type_name("N");
   app.add_option("--scale", options.simulator.scale, "simulated memory is N times smaller (64)")

@@ -3,20 +3,19 @@
 
 #include <chrono>
 #include <filesystem>
-#include <memory>
+#include <thread>
 
 #include <fmt/format.h>
 
 #include "bench/built_files.h"
 #include "bench/failure.h"
-#include "bench/program.h"
 
 namespace nvs::bench {
 namespace {
 
 constexpr const char* kPython = "python3";
 constexpr double kCheckSeconds = 120;
-// Until the common start each process loads PyTorch and makes its data; alone it starts at once.
+// Until the common start each process loads PyTorch and makes its data.
 constexpr double kLoadSeconds = 14;
 constexpr double kEndSeconds = 60;
 constexpr const char* kUnit = " it/s";
@@ -45,21 +44,31 @@ std::string PythonPrograms::missing() const {
   }
 }
 
-std::vector<double> PythonPrograms::rates(const std::string& kind, double seconds,
-                                          const std::vector<Child::Environment>& each) const {
-  const double start = unix_seconds() + (each.size() > 1 ? kLoadSeconds : 0);
-  std::vector<std::unique_ptr<Program>> programs;
+PythonRun PythonPrograms::start(const std::string& kind, double seconds,
+                                const std::vector<Child::Environment>& each, Start start) const {
+  PythonRun run;
+  run.start_ = unix_seconds() + (start == Start::common ? kLoadSeconds : 0);
+  run.seconds_ = seconds;
   for (const Child::Environment& environment : each) {
     const std::vector<std::string> command = {kPython, program_, kind, fmt::format("{}", seconds),
-                                              fmt::format("{:.3f}", start)};
-    const std::string log = fmt::format("{}/{}_{}.log", folder_.path(), kind, programs.size());
+                                              fmt::format("{:.3f}", run.start_)};
+    const std::string log = fmt::format("{}/{}_{}.log", folder_.path(), kind, run.programs_.size());
     std::filesystem::remove(log);
-    const std::string name = fmt::format("tq.py {} {}", kind, programs.size() + 1);
-    programs.push_back(std::make_unique<Program>(name, command, log, environment));
+    const std::string name = fmt::format("tq.py {} {}", kind, run.programs_.size() + 1);
+    run.programs_.push_back(std::make_unique<Program>(name, command, log, environment));
   }
+  return run;
+}
+
+void PythonRun::wait_for_start(double before_s) const {
+  const double left_s = start_ - before_s - unix_seconds();
+  if (left_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(left_s));
+}
+
+std::vector<double> PythonRun::rates() const {
   std::vector<double> result;
-  for (const auto& program : programs) {
-    if (program->wait(kLoadSeconds + seconds + kEndSeconds) != 0) {
+  for (const auto& program : programs_) {
+    if (program->wait(kLoadSeconds + seconds_ + kEndSeconds) != 0) {
       throw Failure("tq.py failed:\n" + program->last_lines());
     }
     result.push_back(rate_printed(program->printed()));

@@ -3,13 +3,30 @@
 // a folder that the command line names. A machine without PyTorch leaves these rows out.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "bench/child.h"
 #include "bench/daemon_process.h"
+#include "bench/program.h"
 
 namespace nvs::bench {
+
+// Processes of tq.py that were started.
+class PythonRun {
+ public:
+  // Sleeps until so long before their common start.
+  void wait_for_start(double before_s) const;
+  // Waits for their ends: what each got done, in iterations a second.
+  std::vector<double> rates() const;
+
+ private:
+  friend class PythonPrograms;
+  double start_ = 0;  // Unix time
+  double seconds_ = 0;
+  std::vector<std::unique_ptr<Program>> programs_;
+};
 
 class PythonPrograms {
  public:
@@ -19,9 +36,11 @@ class PythonPrograms {
   // Empty if python3 can use a GPU through PyTorch, else why not.
   std::string missing() const;
 
-  // What each of some processes gets done, in iterations a second, from a common start.
-  std::vector<double> rates(const std::string& kind, double seconds,
-                            const std::vector<Child::Environment>& each) const;
+  // A process in each of these environments, which works for so many seconds from a common start,
+  // when all of them are ready; or as soon as it is.
+  enum class Start { common, at_once };
+  PythonRun start(const std::string& kind, double seconds,
+                  const std::vector<Child::Environment>& each, Start start) const;
 
  private:
   std::string program_;

@@ -3,11 +3,14 @@
 
 #include <array>
 
+#include "bench/cases/latency_part.h"
+
 namespace nvs::bench {
 namespace {
 
-constexpr double kRequestsPerSecond = 100;
-const Target kSaturating = {97, std::nullopt};  // percent of alone
+using latency_case::append_ms;
+using latency_case::kRequestsPerSecond;
+using latency_case::kSaturating;
 
 struct Plan {
   int rounds;
@@ -42,12 +45,6 @@ struct Observed {
   std::vector<double> percent;     // of the saturating one alone, each round
 };
 
-void append_ms(std::vector<double>& all, const nlohmann::json& answer) {
-  for (const nlohmann::json& sample : answer.at("samples_s")) {
-    all.push_back(sample.get<double>() * 1e3);
-  }
-}
-
 void add_latency(Sharing& sharing, const std::vector<double>& samples_ms,
                  const std::optional<Limits>& limits) {
   const auto at_most = [&](double Limits::*limit) {
@@ -63,9 +60,16 @@ std::uint64_t seed_of(int round) { return 4000 + static_cast<std::uint64_t>(roun
 
 }  // namespace
 
+void latency_case::append_ms(std::vector<double>& all, const nlohmann::json& answer) {
+  for (const nlohmann::json& sample : answer.at("samples_s")) {
+    all.push_back(sample.get<double>() * 1e3);
+  }
+}
+
 void LatencyCase::run(const Bench& bench) const {
   const Plan plan = plan_for(bench);
-  Progress progress(name(), 2 + plan.rounds * static_cast<int>(1 + kSettings.size()));
+  Progress progress(name(), 2 + plan.rounds * static_cast<int>(1 + kSettings.size()) +
+                                latency_case::python_steps(bench));
   Sharing sharing(bench, progress);
   sharing.step("kernels and tenants");
   sharing.add_load(Work::kAdd, kKernelSeconds);
@@ -102,6 +106,7 @@ void LatencyCase::run(const Bench& bench) const {
     sharing.add("the saturating tenant, of alone", observed[i].percent, "%",
                 kSettings[i].limits ? std::optional(kSaturating) : std::nullopt);
   }
+  latency_case::measure_beside_python(sharing, bare, shared);
 }
 
 }  // namespace nvs::bench

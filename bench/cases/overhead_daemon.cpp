@@ -74,7 +74,8 @@ void measure_python(Sharing& sharing) {
   for (const PythonKind& kind : kPythonKinds) {
     sharing.step(fmt::format("tq.py {}", kind.name));
     const auto rate = [&](const Child::Environment& environment) {
-      return python.rates(kind.name, kPythonSeconds, {environment})[0];
+      return python.start(kind.name, kPythonSeconds, {environment}, PythonPrograms::Start::at_once)
+          .rates()[0];
     };
     const double percent = by_turns(
         kPythonTurns, [&] { return rate(bare_tenant()); },

@@ -21,7 +21,9 @@ void measure_kind(Sharing& sharing, const PythonPrograms& python, const std::str
   sharing.begin_section("PyTorch, tq.py " + kind);
   const double seconds = seconds_of(sharing.bench());
   const auto measure = [&](std::size_t count, const Child::Environment& environment) {
-    return python.rates(kind, seconds, std::vector<Child::Environment>(count, environment));
+    using enum PythonPrograms::Start;
+    const std::vector<Child::Environment> each(count, environment);
+    return python.start(kind, seconds, each, count > 1 ? common : at_once).rates();
   };
   sharing.step(fmt::format("tq.py {} alone", kind));
   const double alone = measure(1, bare_tenant())[0];

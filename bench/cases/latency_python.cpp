@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests beside PyTorch's matmul, whose kernels take 1.7 ms as well, but which is held back by
+// the power that a card may draw: it gets back at once part of what a pause costs it.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "bench/cases/latency_part.h"
+#include "bench/python_program.h"
+
+namespace nvs::bench::latency_case {
+namespace {
+
+constexpr const char* kKind = "mm";
+constexpr std::uint64_t kSeed = 4100;
+// Requests begin before it starts and go on after its end: none of its time is without them.
+constexpr double kMargin_s = 1;
+
+double seconds_of(const Bench& bench) { return bench.quick ? 4 : 10; }
+
+struct Setting {
+  const char* title;
+  bool under_daemon;
+  std::size_t requester;
+};
+constexpr std::array<Setting, 3> kSettings = {{
+    {"nvshare, requests of normal priority", true, 1},
+    {"nvshare, requests of high priority", true, 2},
+    {"driver", false, 1},
+}};
+
+}  // namespace
+
+int python_steps(const Bench& bench) {
+  return bench.python.empty() ? 0 : static_cast<int>(1 + kSettings.size());
+}
+
+void measure_beside_python(Sharing& sharing, Tenants& bare, Tenants& shared) {
+  if (sharing.bench().python.empty()) return;
+  const PythonPrograms python(sharing.bench().python);
+  const std::string missing = python.missing();
+  if (!missing.empty()) {
+    sharing.note("no rows of PyTorch: " + missing);
+    return;
+  }
+  const double seconds = seconds_of(sharing.bench());
+  sharing.begin_section("Beside PyTorch's matmul (tq.py mm)");
+  sharing.step("tq.py mm alone");
+  using enum PythonPrograms::Start;
+  const double alone = python.start(kKind, seconds, {bare_tenant()}, at_once).rates()[0];
+  sharing.add("tq.py mm alone", {alone}, "it/s");
+  for (const Setting& setting : kSettings) {
+    sharing.step(fmt::format("tq.py mm, {}", setting.title));
+    const Child::Environment environment =
+        setting.under_daemon ? sharing.daemon().tenant() : bare_tenant();
+    const PythonRun saturating = python.start(kKind, seconds, {environment}, common);
+    saturating.wait_for_start(kMargin_s);
+    const std::vector<nlohmann::json> answers = sharing.measure(
+        setting.under_daemon ? shared : bare,
+        {arriving(setting.requester, kRequestsPerSecond, kSeed)}, seconds + kMargin_s);
+    const double rate = saturating.rates()[0];
+    std::vector<double> samples_ms;
+    append_ms(samples_ms, answers[0]);
+    sharing.continue_section(fmt::format("Beside tq.py mm: {}", setting.title));
+    sharing.add("p50 from arrival", {percentile(samples_ms, 0.5)}, "ms");
+    sharing.add("p99 from arrival", {percentile(samples_ms, 0.99)}, "ms");
+    sharing.add("the saturating tenant, of alone", {100 * rate / alone}, "%",
+                setting.under_daemon ? std::optional(kSaturating) : std::nullopt);
+  }
+}
+
+}  // namespace nvs::bench::latency_case
