@@ -65,7 +65,7 @@ void contest(Node& node, Gpu& gpu, const Seat* waker) {
   if (choice->gang.empty() && !taken &&
       !may_take(*choice->seat, holder, node.now, Taker::waiting)) {
     // It is the holder's turn again; a drain in between would only cost time.
-    if (ended) set_window(holder, node.now);
+    if (ended) renew_window(holder, node.now);
     return;
   }
   if (wakes && choice->seat == waker) choice->seat->woke = true;

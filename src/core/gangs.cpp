@@ -168,19 +168,21 @@ void touch_gang(Node& node, const Seat& seat) {
 
 void set_window(Seat& seat, Instant begin) {
   if (!seat.in_gang) {
-    seat.opened = begin;
-    seat.window_end = begin + seat.bill.allowed(span_of(seat.gpu->policy));
+    renew_window(seat, begin);
     return;
   }
-  Duration span;
   for (const auto& other : seat.tenant->seats) {
-    if (other && other->in_gang) span = std::max(span, span_of(other->gpu->policy));
+    if (other && other->in_gang) renew_window(*other, begin);
   }
+}
+
+void renew_window(Seat& seat, Instant begin) {
+  Duration span = span_of(seat.gpu->policy);
   for (const auto& other : seat.tenant->seats) {
-    if (!other || !other->in_gang) continue;
-    other->opened = begin;
-    other->window_end = begin + other->bill.allowed(span);
+    if (seat.in_gang && other && other->in_gang) span = std::max(span, span_of(other->gpu->policy));
   }
+  seat.opened = begin;
+  seat.window_end = begin + seat.bill.allowed(span);
 }
 
 void cancel_reservation(Node& node, Tenant& tenant) {

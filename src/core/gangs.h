@@ -47,6 +47,10 @@ void touch_gang(Node& node, const Seat& seat);
 // as the one of them with the longest windows has it.
 void set_window(Seat& seat, Instant begin);
 
+// The same on this GPU alone. It is a gang's turn again here; elsewhere others may come first, and
+// the end of its window there ends it here too.
+void renew_window(Seat& seat, Instant begin);
+
 // After the last window of a gang has ended: it gets the same place in the order on all its GPUs,
 // that of the one where it was served most, or the least served one would decide for all.
 void level_gang(Node& node, Tenant& tenant);

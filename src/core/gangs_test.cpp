@@ -149,6 +149,23 @@ TEST(Gangs, TheirWindowEndsOnAGpuThatTheyHadBeforeToo) {
   EXPECT_TRUE(node.is_closing(9, 0)) << "although nobody waits for the other one";
 }
 
+// On GPU 0 it comes before the low tenant for as long as it likes; that must not give it more of
+// GPU 1, where somebody waits who comes before it.
+TEST(Gangs, WhereTheyGoOnTheyDoNotKeepTheirOtherGpus) {
+  SimNode node(2);
+  node.join(1, 1, Priority::low);
+  node.join(2, 2);
+  node.join(9, 9);
+  node.want(9, 0);
+  node.want(9, 1);
+  node.pass_ms(1);
+  node.want(1, 0);
+  node.want(2, 1);
+  node.pass_ms(19);
+  EXPECT_TRUE(node.is_closing(9, 1));
+  EXPECT_TRUE(node.is_closing(9, 0));
+}
+
 TEST(Gangs, ShareWithATenantOnEachOfTheirGpus) {
   SimNode node(2);
   node.join(1, 1);
