@@ -85,7 +85,7 @@ void dispatch(Node& node, Gpu& gpu) {
   if (!gpu.has_windows()) {
     open_all(node, gpu);
   } else if (gpu.reserved != nullptr) {
-    open_reserved(node, *gpu.reserved);
+    open_reserved(node, gpu);
   } else if (gpu.line.empty()) {
     if (gpu.open != nullptr && is_left_behind(*gpu.open)) end_window(node, *gpu.open);
   } else if (gpu.open != nullptr) {

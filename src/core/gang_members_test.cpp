@@ -55,6 +55,29 @@ TEST(GangMembers, WhatAGangHasForgottenItDoesNotWaitFor) {
   EXPECT_TRUE(node.is_open(9, 1));
 }
 
+// Tenant 1 is alive, but does not get done with its work on GPU 0.
+TEST(GangMembers, AReservationDoesNotOutlastTheMemoryOfAGpu) {
+  SimNode node(2);
+  node.join(1, 1);
+  node.join(9, 9);
+  node.want(9, 0);
+  node.want(9, 1);
+  node.pass_ms(30);
+  node.want(1, 0);
+  node.drained(9, 0);
+  node.drained(9, 1);
+  node.pass_ms(20);
+  node.want(9, 1);
+  ASSERT_TRUE(node.is_closing(1, 0));
+  for (Duration slept; slept < kGangMemory; slept += kSilenceMax / 2) {
+    EXPECT_FALSE(node.is_open(9, 1));
+    node.pass(kSilenceMax / 2);
+    node.still(1, 0);
+  }
+  EXPECT_TRUE(node.is_closing(1, 0));
+  EXPECT_TRUE(node.is_open(9, 1));
+}
+
 TEST(GangMembers, AGpuThatALeftMemberWantedIsFreeForOthers) {
   SimNode node(3);
   for (int client : {1, 2, 3}) node.join(client, client);

@@ -123,15 +123,18 @@ void reserve(Node& node, const std::vector<Seat*>& gang) {
   }
 }
 
-void open_reserved(Node& node, Tenant& tenant) {
+void open_reserved(Node& node, Gpu& gpu) {
+  Tenant& tenant = *gpu.reserved;
   bool wanted = false;
   bool free = true;
-  for (const Gpu* gpu : tenant.reserved) {
-    const Seat& seat = *seat_on(tenant, *gpu);
+  for (const Gpu* other : tenant.reserved) {
+    const Seat& seat = *seat_on(tenant, *other);
     // Whoever wanted it may have left: the others must not wait for a GPU that nobody needs.
     if (!is_active(seat, node.now)) return cancel_reservation(node, tenant);
     wanted = wanted || seat.waiting;
     free = free && is_free_for(seat);
+    if (const auto at = forgotten_at(seat))
+      gpu.try_again = std::min(gpu.try_again.value_or(*at), *at);
   }
   if (!wanted) {
     cancel_reservation(node, tenant);
@@ -139,10 +142,10 @@ void open_reserved(Node& node, Tenant& tenant) {
   }
   if (!free) return;
   Seat* any = nullptr;
-  for (Gpu* gpu : std::exchange(tenant.reserved, {})) {
-    gpu->reserved = nullptr;
-    node.touch(*gpu);  // one that it has had already gets another end too
-    Seat& seat = *seat_on(tenant, *gpu);
+  for (Gpu* other : std::exchange(tenant.reserved, {})) {
+    other->reserved = nullptr;
+    node.touch(*other);  // one that it has had already gets another end too
+    Seat& seat = *seat_on(tenant, *other);
     seat.accrue(node.now);
     seat.in_gang = true;
     if (seat.hold == Hold::none) open_window(node, seat);

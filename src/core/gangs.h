@@ -31,8 +31,9 @@ bool can_start(Node& node, Gpu& gpu, const std::vector<Seat*>& gang, const Seat&
 // Keeps these GPUs for the gang, and ends the windows of others on them.
 void reserve(Node& node, const std::vector<Seat*>& gang);
 
-// Opens a gang's reserved GPUs if all are free, and gives them up if it does not want them now.
-void open_reserved(Node& node, Tenant& tenant);
+// Opens all GPUs of the gang that `gpu` is reserved for if they are free, and gives them up if it
+// does not want them now. If neither, `gpu`'s try_again says when it may have forgotten one.
+void open_reserved(Node& node, Gpu& gpu);
 
 void cancel_reservation(Node& node, Tenant& tenant);
 
