@@ -101,6 +101,13 @@ TEST(NoGaps, FindsAFreeGpuAndAnIdleHolder) {
   EXPECT_EQ(begin().want(1, {open(1, 1)}).want(2).idle(1, 1, {close(1, 1)}).complaint(), "");
 }
 
+TEST(NoGaps, WaitsForATickThatIsDueAndNoLonger) {
+  History history(make_no_gaps());
+  history.join(1).deadline(history.now());
+  EXPECT_EQ(history.want(1).complaint(), "");
+  expect_complaint(history.deadline(history.now() + ms(1)).tick({}), "nobody holds");
+}
+
 TEST(NoGaps, FindsAWaiterInConcurrentMode) {
   History history(make_no_gaps(), 1, {core::Mode::concurrent, ms(20), {}});
   expect_complaint(history.join(1).join(2).want(1, {open(1, 1)}).want(2), "concurrent");
