@@ -87,6 +87,7 @@ void Ledger::give_up_silent() {
     for (const core::ClientId id : gpus_[gpu].open) {
       Slot& slot = clients_[number(id)].slots[gpu];
       if (slot.given_up || !is_silent(slot)) continue;
+      finish_drain(slot, core::GpuId{gpu});  // nobody waits for it any longer
       slot.given_up = true;
       refresh(clients_[number(id)].tenant, core::GpuId{gpu});
     }

@@ -3,6 +3,7 @@
 // core's own books. Checkers judge the core by this, so it is told everything and decides nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -69,10 +70,14 @@ class Ledger {
   void apply(Instant now, const core::Event& event);
   void apply(Instant now, const core::Effect& effect);
   // The clock jumped or the daemon slept: whatever takes its time may take so much longer.
-  void excuse(Duration span) { excused_ += span; }
+  void excuse(Duration span) {
+    excused_ += span;
+    longest_excuse_ = std::max(longest_excuse_, span);
+  }
 
   Instant now() const { return now_; }
   Duration excused() const { return excused_; }
+  Duration longest_excuse() const { return longest_excuse_; }
   const std::vector<LedgerGpu>& gpus() const { return gpus_; }
   const std::vector<LedgerTenant>& tenants() const { return tenants_; }
   const LedgerGpu& gpu(core::GpuId id) const { return gpus_[core::index_of(id)]; }
@@ -128,6 +133,7 @@ class Ledger {
 
   Instant now_;
   Duration excused_;
+  Duration longest_excuse_;
   std::vector<LedgerGpu> gpus_;
   std::vector<LedgerTenant> tenants_;  // by id
   std::vector<LedgerClient> clients_;  // by id

@@ -180,18 +180,37 @@ TEST(SerialTurns, FindsATurnCutShort) {
   expect_complaint(begin().wait(ms(499)).tick({close(1, 1)}), "ended after");
 }
 
+// One second of slack, a window of the other's, one to catch up, and one of its own.
 TEST(ServiceBound, FindsAWaiterThatIsForgotten) {
   History history(make_service_bound());
   history.join(1).join(2).want(1, {open(1, 1)}).want(2);
-  EXPECT_EQ(history.wait(ms(900)).tick({}).complaint(), "");
-  expect_complaint(history.wait(ms(20'000)).tick({}), "has waited");
+  EXPECT_EQ(history.wait(ms(1060)).tick({}).complaint(), "");
+  expect_complaint(history.wait(ms(60)).tick({}), "has waited");
 }
 
+// Its window is a twentieth of the time, and it may wait for two of others.
 TEST(ServiceBound, GivesALowClassMoreTimeBesideAHighOne) {
   History history(make_service_bound());
   history.join(1, 1, Priority::high).join(2, 2, Priority::low).want(1, {open(1, 1)}).want(2);
-  EXPECT_EQ(history.wait(ms(20'000)).tick({}).complaint(), "");
-  expect_complaint(history.wait(ms(200'000)).tick({}), "has waited");
+  EXPECT_EQ(history.wait(ms(1460)).tick({}).complaint(), "");
+  expect_complaint(history.wait(ms(60)).tick({}), "has waited");
+}
+
+TEST(ServiceBound, GivesThoseMoreTimeWhoWaitForASlowDrain) {
+  History history(make_service_bound());
+  history.join(1).join(2).want(1, {open(1, 1)}).want(2, {close(1, 1)});
+  history.wait(ms(200)).drained(1, 1);
+  EXPECT_EQ(history.wait(ms(1300)).tick({}).complaint(), "") << "three pieces of 220 ms";
+  expect_complaint(history.wait(ms(200)).tick({}), "has waited");
+}
+
+// It waits for GPU 0, but has to have both, and a higher class is on GPU 1.
+TEST(ServiceBound, GivesAGangTheTimeOfAllItsGpus) {
+  History history(make_service_bound(), 2);
+  history.join(1, 1, Priority::high).join(2, 2, Priority::low).want(1, {open(1, 1, {}, 1)}, 1);
+  history.want(2, {}, 0).want(2, {}, 1);
+  EXPECT_EQ(history.wait(ms(1900)).tick({}).complaint(), "");
+  expect_complaint(history.wait(ms(200)).tick({}), "has waited");
 }
 
 // Two tenants take turns of these lengths for a while.

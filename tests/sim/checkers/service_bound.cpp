@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every tenant that waits is served within a bound. While it waits, each other tenant of its class
-// may catch up with what it had itself (a window and its drain, scaled by the weights) and take one
-// window more; higher classes stretch that time to the class's floor share; gangs may make a GPU
-// wait for the slowest drain of the others.
+// Every tenant that waits is served within a bound. It follows from the rules of ADR-0008:
+//
+// A *piece* is the longest time that one window keeps a GPU: its length, and the slowest drain.
+// While a tenant waits, its place in the order of service stands still, and that of everyone who is
+// served goes up. When it lost its window it was ahead of the least served by no more than that
+// window: a piece, by its weight. Each other of its class may catch up with that, which takes it
+// w/w' pieces, and one piece more, because a window that has begun is not cut short. One that
+// joins later starts with the least served, or a little ahead, and is one more of them.
+//
+// Where other classes are about, the class gets its floor share of the time at least: what it needs
+// takes so many times longer. Each of its windows may also have to wait for the rest of one of a
+// higher class, and for one that is owed to another class.
+//
+// Gangs: a GPU may be kept for one until the slowest of its GPUs has drained, and its window is as
+// long as that of the slowest: a piece is that of all GPUs together.
 #include <algorithm>
 #include <vector>
 
@@ -12,9 +23,9 @@
 namespace nvs::sim {
 namespace {
 
+// For messages under way: those of late processes take a quarter of a second.
 constexpr Duration kLeast = Duration::from_s(1);
 constexpr Duration kInterval = Duration::from_ms(50);
-constexpr int kSafety = 3;
 
 class ServiceBound : public Checker {
  public:
@@ -22,6 +33,11 @@ class ServiceBound : public Checker {
 
   void on_event(const Ledger& ledger, const core::Event& event) override {
     if (std::holds_alternative<core::ClientJoined>(event)) joined_at_.push_back(ledger.now());
+    // Another order: all waits begin anew.
+    if (std::holds_alternative<core::PrioritySet>(event) ||
+        std::holds_alternative<core::WeightSet>(event)) {
+      reordered_ = ledger.now();
+    }
   }
 
   void on_settled(const Ledger& ledger, const std::optional<Instant>&) override {
@@ -36,8 +52,8 @@ class ServiceBound : public Checker {
 
  private:
   void judge(const Ledger& ledger, core::GpuId id, core::TenantId mine) {
-    const Instant since =
-        std::max(*ledger.standing(mine, id).waits_since, ledger.gpu(id).policy_since);
+    Instant since = std::max(*ledger.standing(mine, id).waits_since, reordered_);
+    for (const LedgerGpu& gpu : ledger.gpus()) since = std::max(since, gpu.policy_since);
     const Duration waited = ledger.now() - since;
     if (waited <= kLeast || has_gone_silent(ledger, mine, id)) return;
     const Duration bound = bound_for(ledger, id, mine, since);
@@ -61,34 +77,60 @@ class ServiceBound : public Checker {
                                                  : gpu.policy.window;
   }
 
-  // The slowest hand-over of a GPU: what was seen, or what a silent client can make of it.
-  static Duration drain_of(const LedgerGpu& gpu) {
-    return std::max(gpu.longest_drain, core::kSilenceMax);
+  // With the slowest drain so far, or that which is under way.
+  static Duration piece_of(const Ledger& ledger, core::GpuId id) {
+    const LedgerGpu& gpu = ledger.gpu(id);
+    Duration drain = gpu.longest_drain;
+    for (const core::ClientId client : gpu.open) {
+      const Slot& slot = *ledger.slot(client, id);
+      if (slot.gate != Slot::Gate::closing || slot.given_up) continue;
+      drain = std::max(drain, ledger.now() - slot.closing_since);
+    }
+    return longest_window(gpu) + drain + ledger.longest_excuse();
   }
 
   Duration bound_for(const Ledger& ledger, core::GpuId id, core::TenantId mine,
                      Instant since) const {
-    Duration piece = longest_window(ledger.gpu(id)) + drain_of(ledger.gpu(id));
-    bool gangs = false;
-    std::int64_t hundredths = 100;  // of pieces that others of the class may take before it
-    bool higher = false;
+    int gangs = 0;
+    for (std::size_t other = 0; other < ledger.tenants().size(); ++other) {
+      gangs += ledger.may_be_gang(core::TenantId{other}) ? 1 : 0;
+    }
+    const Duration slack = kLeast + ledger.excused();
+    if (gangs == 0) return slack + on_one(ledger, id, mine, since, piece_of(ledger, id));
+    Duration piece;
+    for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
+      piece += piece_of(ledger, core::GpuId{index});
+    }
+    if (!ledger.may_be_gang(mine)) return slack + on_one(ledger, id, mine, since, piece);
+    Duration sum;
+    for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
+      sum += on_one(ledger, core::GpuId{index}, mine, since, piece);
+    }
+    return slack + sum;
+  }
+
+  Duration on_one(const Ledger& ledger, core::GpuId id, core::TenantId mine, Instant since,
+                  Duration piece) const {
+    const LedgerTenant& me = ledger.tenant(mine);
+    std::int64_t hundredths = 100;  // of pieces that its class takes before it
+    bool classes = false;
     for (const LedgerTenant& other : ledger.tenants()) {
-      if (!other.here || &other == &ledger.tenant(mine)) continue;
-      const auto id_of = static_cast<core::TenantId>(&other - ledger.tenants().data());
-      gangs |= ledger.may_be_gang(id_of);
-      if (!other.on[core::index_of(id)].held_last && !ledger.holds(id_of, id) &&
-          !other.on[core::index_of(id)].waits_since) {
-        continue;
+      if (!other.here || &other == &me || !was_about(other, id)) continue;
+      if (other.priority == me.priority) {
+        hundredths += 100 + 100 * other.weight / me.weight;
+      } else {
+        classes = true;
       }
-      higher |= other.priority != ledger.tenant(mine).priority;
-      hundredths += 100 + 100 * other.weight / ledger.tenant(mine).weight;
     }
-    for (const Instant joined : joined_at_) hundredths += joined >= since ? 200 : 0;
-    if (gangs || ledger.may_be_gang(mine)) {
-      for (const LedgerGpu& gpu : ledger.gpus()) piece += longest_window(gpu) + drain_of(gpu);
-    }
-    const std::int64_t stretch = higher ? 1000 / share_of(ledger.tenant(mine).priority) : 1;
-    return kLeast + ledger.excused() + piece * hundredths / 100 * stretch * kSafety;
+    for (const Instant joined : joined_at_) hundredths += joined > since ? 200 : 0;
+    const Duration own = piece * hundredths / 100;
+    if (!classes) return own;
+    return own * 1000 / share_of(me.priority) + own * 3;
+  }
+
+  static bool was_about(const LedgerTenant& tenant, core::GpuId id) {
+    const Standing& standing = tenant.on[core::index_of(id)];
+    return standing.held_last || standing.held_since || standing.waits_since;
   }
 
   static std::int64_t share_of(core::Priority priority) {
@@ -104,6 +146,7 @@ class ServiceBound : public Checker {
   }
 
   Instant judged_;
+  Instant reordered_;
   std::vector<Instant> joined_at_;
 };
 
