@@ -134,12 +134,15 @@ void on_stalled(Node& node, Gate& gate, GrantId grant) {
   }
 }
 
+// One that had drained and was let in drains again, and may be unable to as well: what it brought
+// waits for others.
 void on_refused(Node& node, Gate& gate, GrantId grant) {
-  if (!is_asked(gate) || gate.grant != grant) return;
+  if ((!is_asked(gate) && !gate.let_in) || gate.grant != grant) return;
   node.change(gate, [](Gate& it) {
     if (it.refused) it.retry = std::min(it.retry * 2, kRefusalRetryMax);
     it.refused = true;
     it.stalled = false;
+    it.let_in = false;
     it.state = GateState::loose;
     it.wants = false;  // its gate is open: nobody stands at it
   });

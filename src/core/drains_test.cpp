@@ -126,7 +126,6 @@ TEST_F(Drains, AStallLetsOneInForEachThatWaits) {
   EXPECT_TRUE(node.is_open(2));
 }
 
-// It is ahead of those that wait at gates that have drained, and would stay ahead.
 // Work that was held back may be many submissions deep: one follows the other without a new stall.
 TEST_F(Drains, WhoeverIsLetInGoesOnAsLongAsTheStallDoes) {
   node.join(3, 1);
@@ -146,6 +145,24 @@ TEST_F(Drains, WhoeverIsLetInGoesOnAsLongAsTheStallDoes) {
   EXPECT_EQ(node.effects_text(), "") << "the stall is over";
 }
 
+TEST_F(Drains, WhoeverIsLetInMayRefuseToo) {
+  node.join(3, 1);
+  node.want(3);
+  node.stalled(1);
+  ASSERT_EQ(node.effects_text(), "let_one_in client=3 gpu=0 grant=2\n");
+  node.drained(1);
+  ASSERT_TRUE(node.is_open(2));
+  node.step(DrainRefused{ClientId{3}, GpuId{0}, GrantId{2}});
+  EXPECT_EQ(node.seat(1).state, TenantState::loose);
+  node.pass(kRefusalRetry);
+  EXPECT_EQ(node.effects_text(), "close client=3 gpu=0 grant=2\n");
+  node.step(Drained{ClientId{3}, GpuId{0}, GrantId{2}, true});
+  EXPECT_EQ(node.seat(1).state, TenantState::waiting);
+  node.step(DrainRefused{ClientId{3}, GpuId{0}, GrantId{2}});
+  EXPECT_EQ(node.seat(1).state, TenantState::waiting) << "nobody was let in since";
+}
+
+// It is ahead of those that wait at gates that have drained, and would stay ahead.
 TEST_F(Drains, AStallDoesNotLetInTheOneThatDrainsUnlessItWaitsAlone) {
   node.want(1);
   node.stalled(1);

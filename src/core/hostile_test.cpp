@@ -83,6 +83,7 @@ class HostileRun {
     GrantId grant{};
     Instant heard;
     Instant told;
+    bool let_in = false;
   };
   using Key = std::pair<ClientId, GpuId>;
 
@@ -203,6 +204,12 @@ class HostileRun {
     if (found->second.state == Gate::State::open && state == Gate::State::closed) {
       found->second.state = state;  // it gives its window up
     }
+    // It was let in after it had drained, and drains again.
+    if (found->second.state == Gate::State::closed && found->second.let_in) {
+      found->second.let_in = state == Gate::State::told;
+      if (state == Gate::State::let_go) found->second.state = state;
+      return;
+    }
     if (found->second.state != Gate::State::told) return;
     // A silence that was long enough is not made up for: nobody waits for this drain any more.
     if (now_ >= found->second.heard + kSilenceMax) late_.insert(found->first);
@@ -239,7 +246,7 @@ class HostileRun {
       EXPECT_FALSE(waited_for && !joins && !late_.contains(key))
           << "opened before the other had drained";
     }
-    gate = {Gate::State::open, it.grant, now_, now_};
+    gate = {Gate::State::open, it.grant, now_, now_, false};
     late_.erase({it.client, it.gpu});
   }
   void check(const ChangeTerms& it) {
@@ -253,12 +260,13 @@ class HostileRun {
     if (gate.state == Gate::State::let_go) late_.insert({it.client, it.gpu});
     EXPECT_NE(gate.state, Gate::State::told) << "closed twice";
     newest_ = std::max(newest_, it.grant);
-    gate = {Gate::State::told, it.grant, now_, now_};
+    gate = {Gate::State::told, it.grant, now_, now_, false};
   }
   void check(const LetOneIn& it) {
     Gate& gate = need(it.client, it.gpu);
     EXPECT_NE(gate.state, Gate::State::open);
     if (gate.state == Gate::State::closed) check_fresh(it.grant);
+    gate.let_in = gate.state == Gate::State::closed;
     gate.grant = it.grant;
   }
   void check(const GetReady& it) {

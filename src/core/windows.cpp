@@ -176,6 +176,7 @@ void close_stray(Node& node, Gate& gate) {
     it.state = GateState::open;
     it.idle = false;
     it.wants = false;
+    it.let_in = false;
     it.grant = node.fresh_grant();
   });
   if (seat.hold == Hold::none) {
