@@ -142,6 +142,9 @@ void Ledger::refresh(core::TenantId id, core::GpuId gpu) {
   }
   const bool waits = wants && !holds_it && !tenant.paused;
   if (waits != standing.waits_since.has_value()) {
+    if (!waits) {
+      standing.longest_wait = std::max(standing.longest_wait, now_ - *standing.waits_since);
+    }
     standing.waits_since = waits ? std::optional(now_) : std::nullopt;
     if (waits) {
       on.waiting.push_back(id);

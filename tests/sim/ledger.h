@@ -39,6 +39,7 @@ struct LedgerClient {
 // A tenant on one GPU.
 struct Standing {
   std::optional<Instant> waits_since;  // wants, holds nothing there, is not paused
+  Duration longest_wait;               // that is over
   std::optional<Instant> held_since;   // a window that is open or closing, and not loose
   std::optional<Instant> held_last;    // end of its last window
   Instant held_before;                 // and its beginning

@@ -13,7 +13,11 @@
 // higher class, and for one that is owed to another class.
 //
 // Gangs: a GPU may be kept for one until the slowest of its GPUs has drained, and its window is as
-// long as that of the slowest: a piece is that of all GPUs together.
+// long as that of the slowest: a piece is that of all GPUs together. While a gang cannot start, the
+// others use its GPUs and get ahead of it by as much; when it can, it catches up with that. A gang
+// needs its turn on all GPUs, and what keeps it from one counts for all.
+// The rules do not promise that the floors of a low class are owed on several GPUs at one time, if
+// singles of that class use them up on each: such a gang may wait longer than this.
 #include <algorithm>
 #include <vector>
 
@@ -114,22 +118,36 @@ class ServiceBound : public Checker {
     const LedgerTenant& me = ledger.tenant(mine);
     std::int64_t hundredths = 100;  // of pieces that its class takes before it
     bool classes = false;
+    Duration behind;  // what gangs that could not start have to catch up with
     for (const LedgerTenant& other : ledger.tenants()) {
-      if (!other.here || &other == &me || !was_about(other, id)) continue;
+      if (&other == &me || !was_about(other, id, since)) continue;
       if (other.priority == me.priority) {
         hundredths += 100 + 100 * other.weight / me.weight;
+        const auto number = static_cast<core::TenantId>(&other - ledger.tenants().data());
+        if (ledger.may_be_gang(number)) {
+          behind += longest_wait(ledger, number, id) * other.weight / me.weight;
+        }
       } else {
         classes = true;
       }
     }
     for (const Instant joined : joined_at_) hundredths += joined > since ? 200 : 0;
-    const Duration own = piece * hundredths / 100;
+    const Duration own = piece * hundredths / 100 + behind;
     if (!classes) return own;
     return own * 1000 / share_of(me.priority) + own * 3;
   }
 
-  static bool was_about(const LedgerTenant& tenant, core::GpuId id) {
+  static Duration longest_wait(const Ledger& ledger, core::TenantId tenant, core::GpuId id) {
+    const Standing& standing = ledger.standing(tenant, id);
+    if (!standing.waits_since) return standing.longest_wait;
+    return std::max(standing.longest_wait, ledger.now() - *standing.waits_since);
+  }
+
+  // Whoever has left since took its time all the same.
+  static bool was_about(const LedgerTenant& tenant, core::GpuId id, Instant since) {
+    if (tenant.on.empty()) return false;
     const Standing& standing = tenant.on[core::index_of(id)];
+    if (!tenant.here) return standing.held_last && *standing.held_last >= since;
     return standing.held_last || standing.held_since || standing.waits_since;
   }
 
