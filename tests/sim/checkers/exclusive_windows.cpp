@@ -2,6 +2,9 @@
 // In automatic and serial mode a GPU belongs to one tenant at a time: a window is opened when all
 // clients of the others have drained, but for those that cannot drain or do not answer. Windows
 // that overlap for another reason (the mode before, the daemon before) do not stay so.
+// A gang that has given its gates up on a GPU keeps its place there while it works elsewhere
+// (ADR-0008), and is back without a new window: whoever was being closed beside it before it gave
+// them up, because it was found open, may still be.
 #include <vector>
 
 #include "tests/sim/checkers/checkers.h"
@@ -27,7 +30,8 @@ class ExclusiveWindows : public Checker {
     if (ledger.standing(mine, open->gpu).held_last == ledger.now()) return;
     for (const core::ClientId other : gpu.open) {
       const core::TenantId theirs = ledger.client(other)->tenant;
-      if (theirs != mine && ledger.holds(*ledger.slot(other, open->gpu))) {
+      const Slot& slot = *ledger.slot(other, open->gpu);
+      if (theirs != mine && ledger.holds(slot) && !is_older(ledger, slot, mine, open->gpu)) {
         complain("window of " + text(mine) + " opened on " + text(open->gpu) + " while " +
                  text(other) + " of " + text(theirs) + " has not drained");
       }
@@ -49,6 +53,14 @@ class ExclusiveWindows : public Checker {
   }
 
  private:
+  // Was it being closed already while the gang had its gates open?
+  static bool is_older(const Ledger& ledger, const Slot& slot, core::TenantId gang,
+                       core::GpuId id) {
+    const std::optional<Instant>& held_last = ledger.standing(gang, id).held_last;
+    return ledger.may_be_gang(gang) && slot.gate == Slot::Gate::closing && held_last &&
+           slot.closing_since <= *held_last;
+  }
+
   static bool overlaps(const Ledger& ledger, core::GpuId id) {
     const LedgerGpu& gpu = ledger.gpu(id);
     if (gpu.open.size() < 2 || gpu.policy.mode == core::Mode::concurrent) return false;
