@@ -226,6 +226,9 @@ void Ledger::on(const core::Drained& event) {
   Slot* slot = current(event);
   if (slot == nullptr) {
     // Of an earlier window; but threads stand at its gate all the same.
+    if (Slot* closed = slot_of(event); closed != nullptr && closed->grant == event.grant) {
+      closed->let_in = false;
+    }
     if (event.waiting) on(core::Wanted{event.client, event.gpu});
     return;
   }
@@ -233,7 +236,7 @@ void Ledger::on(const core::Drained& event) {
   if (slot->gate == Slot::Gate::closing) finish_drain(*slot, event.gpu);
   slot->gate = Slot::Gate::closed;
   slot->wants = slot->wants || event.waiting;
-  slot->found = slot->adopted = slot->loose = slot->given_up = slot->idle = false;
+  slot->found = slot->adopted = slot->loose = slot->given_up = slot->idle = slot->stalled = false;
   drop(gpus_[core::index_of(event.gpu)].open, event.client);
   refresh(client(event.client)->tenant, event.gpu);
 }
@@ -243,16 +246,26 @@ void Ledger::on(const core::StillDraining& event) {
 }
 
 void Ledger::on(const core::DrainStalled& event) {
-  if (Slot* slot = current(event)) hear(*slot);
+  Slot* slot = current(event);
+  if (slot == nullptr) return;
+  hear(*slot);
+  slot->stalled = slot->gate == Slot::Gate::closing;
 }
 
 void Ledger::on(const core::DrainRefused& event) {
-  Slot* slot = current(event);
-  if (slot == nullptr || slot->gate != Slot::Gate::closing) return;
-  finish_drain(*slot, event.gpu);
+  Slot* slot = slot_of(event);
+  if (slot == nullptr || slot->grant != event.grant) return;
+  if (slot->gate == Slot::Gate::closing) {
+    finish_drain(*slot, event.gpu);
+  } else if (slot->let_in) {
+    // What it was let in with does not get done: its gate is open.
+    gpus_[core::index_of(event.gpu)].open.push_back(event.client);
+  } else {
+    return;
+  }
   slot->gate = Slot::Gate::open;
   slot->loose = true;
-  slot->given_up = slot->idle = slot->wants = false;
+  slot->given_up = slot->idle = slot->wants = slot->stalled = slot->let_in = false;
   refresh(client(event.client)->tenant, event.gpu);
 }
 
@@ -303,7 +316,7 @@ void Ledger::on(const core::OpenWindow& effect) {
   // One that did not ask is in the window because others of its tenant did.
   slot->idle = !slot->wants && !slot->found;
   slot->adopted = slot->found;
-  slot->wants = slot->loose = slot->given_up = slot->found = false;
+  slot->wants = slot->loose = slot->given_up = slot->found = slot->let_in = false;
   refresh(client(effect.client)->tenant, effect.gpu);
 }
 
@@ -318,6 +331,13 @@ void Ledger::on(const core::CloseWindow& effect) {
   slot->grant = effect.grant;
   slot->closing_since = slot->heard = now_;
   refresh(client(effect.client)->tenant, effect.gpu);
+}
+
+void Ledger::on(const core::LetOneIn& effect) {
+  Slot* slot = slot_of(effect);
+  if (slot == nullptr || slot->gate != Slot::Gate::closed) return;
+  slot->grant = effect.grant;
+  slot->let_in = true;
 }
 
 }  // namespace nvs::sim

@@ -23,6 +23,8 @@ struct Slot {
   bool found = false;     // open since before the daemon started
   bool adopted = false;   // the window that it was found with got a grant
   bool loose = false;     // refused a drain
+  bool stalled = false;   // its drain gets nowhere
+  bool let_in = false;    // closed, and somebody was let in; what came of it is not known yet
   bool given_up = false;  // was silent too long after CloseWindow, and has not drained since
   core::GrantId grant{};
   core::WindowTerms terms;
@@ -129,7 +131,7 @@ class Ledger {
   void on(const core::OpenWindow& effect);
   void on(const core::ChangeTerms& effect);
   void on(const core::CloseWindow& effect);
-  void on(const core::LetOneIn&) {}
+  void on(const core::LetOneIn& effect);
   void on(const core::GetReady&) {}
 
   Instant now_;

@@ -67,6 +67,30 @@ Scenario pair_beside_busy() {
   return made;
 }
 
+// Two collectives across two GPUs, three rounds deep: on each GPU one member has submitted all
+// three when its window ends, and the member that they wait for comes to the gate of the other GPU
+// after that. It has to be let in for each round, on either side.
+Scenario chain_beside_busy() {
+  TenantPlan chain = tenant("chain", {});
+  chain.processes.clear();
+  for (const std::uint32_t number : {0U, 1U, 2U, 3U}) {
+    Load member;
+    member.kind = Load::Kind::collective;
+    member.gpu = number % 2;
+    member.group = number < 2 ? number : 3 - number;
+    chain.processes.push_back({});
+    chain.processes.back().loads = {member};
+    if (number >= 2) chain.processes.back().start = ms(60);
+  }
+  Scenario made =
+      scenario("chain_beside_busy", 2,
+               {chain, tenant("busy", {saturating(0)}), tenant("busy", {saturating(1)})});
+  made.plan.tenants[1].processes[0].start = ms(5);
+  made.plan.tenants[2].processes[0].start = ms(5);
+  made.plan.collectives.assign(2, {ms(3), 4, 0, {}});
+  return made;
+}
+
 Scenario drain_refused() {
   Scenario made = scenario("drain_refused", 1,
                            {tenant("stuck", {saturating()}), tenant("busy", {saturating()})});
@@ -102,6 +126,7 @@ std::vector<Scenario> make_scenarios() {
                {tenant("requests", {requests(us(13), ms(10))}), busy}),
       gang_beside_busy(),
       pair_beside_busy(),
+      chain_beside_busy(),
       drain_refused(),
       daemon_restart(),
   };

@@ -210,18 +210,32 @@ void SimProcess::handle(const core::CloseWindow& effect) {
   pump(*seat);
 }
 
+// One that is closed for good drains again after that: it says Drained once more when what it was
+// let in with is done, and whether more waits.
 void SimProcess::handle(const core::LetOneIn& effect) {
   Seat* seat = seat_on(effect.gpu);
-  if (seat == nullptr || seat->open || !has_more(*seat)) return;
-  if (in_group(*seat)) {
-    group(*seat).submit(seat->member);
-    gpu(*seat).set_left(seat->work, kForever);
-  } else {
-    const Duration one = std::min(seat->backlog, seat->load.kernel);
-    if (seat->backlog < kForever) seat->backlog -= one;
-    gpu(*seat).add(seat->work, one);
+  if (seat == nullptr || seat->open || (seat->closing && seat->grant > effect.grant)) return;
+  seat->grant = effect.grant;
+  // Those who still wait then say so again.
+  seat->told_want = false;
+  seat->drain_checks = 0;
+  if (has_more(*seat)) submit_one(*seat);
+  if (!seat->closing) {
+    seat->closing = true;
+    check_drain(*seat, ++seat->drains);
   }
   pump(*seat);
+}
+
+void SimProcess::submit_one(Seat& seat) {
+  if (in_group(seat)) {
+    group(seat).submit(seat.member);
+    if (has_queued(seat)) gpu(seat).set_left(seat.work, kForever);
+  } else {
+    const Duration one = std::min(seat.backlog, seat.load.kernel);
+    if (seat.backlog < kForever) seat.backlog -= one;
+    gpu(seat).add(seat.work, one);
+  }
 }
 
 }  // namespace nvs::sim

@@ -59,7 +59,7 @@ class SimProcess {
     Duration backlog;  // not submitted yet
     std::size_t member = 0;
     bool open = false;
-    bool closing = false;
+    bool closing = false;  // drains: told to close, or let in after it had closed
     bool told_want = false;
     bool told_idle = false;
     bool unsure = false;  // opened unasked: whether the daemon takes it for idle is not known
@@ -89,6 +89,7 @@ class SimProcess {
 
   void pump(Seat& seat);
   void submit(Seat& seat);
+  void submit_one(Seat& seat);
   void hold_back(Seat& seat);
   Duration queue_limit(const Seat& seat) const;
   bool has_more(const Seat& seat);

@@ -9,6 +9,7 @@
 #include "collective.h"
 #include "options.h"
 #include "random.h"
+#include "scenarios.h"
 #include "sim_clock.h"
 #include "sim_gpu.h"
 #include "trace.h"
@@ -122,6 +123,40 @@ std::string trace_of(std::uint64_t seed) {
 TEST(World, ReplaysFromItsSeed) {
   EXPECT_EQ(trace_of(5), trace_of(5));
   EXPECT_NE(trace_of(5), trace_of(6));
+}
+
+// How often a line of the run has both words in it, up to the first that has `until`.
+int count_lines(const std::vector<std::string>& lines, const std::string& word,
+                const std::string& other, const std::string& until) {
+  int count = 0;
+  for (const std::string& line : lines) {
+    if (line.find(until) != std::string::npos) break;
+    const bool both = line.find(word) != std::string::npos && line.find(other) != std::string::npos;
+    count += both ? 1 : 0;
+  }
+  return count;
+}
+
+// Clients 5 and 6 come after clients 1 and 2 of their tenant were told to close, and are waited for
+// by four kernels each.
+TEST(World, LetsLateMembersInUntilTheOthersHaveCaughtUp) {
+  for (const Scenario& scenario : make_scenarios()) {
+    if (scenario.name != std::string("chain_beside_busy")) continue;
+    std::vector<std::string> lines;
+    Trace trace([&](const std::string& line) { lines.push_back(line); });
+    World world(scenario.plan, 1, trace);
+    world.run();
+    EXPECT_FALSE(world.failure().has_value());
+    const std::string until = "open client=5 ";
+    EXPECT_GE(count_lines(lines, "let_one_in", "client=5 gpu=1 ", until), 4);
+    EXPECT_GE(count_lines(lines, "let_one_in", "client=6 gpu=0 ", until), 4);
+    EXPECT_EQ(count_lines(lines, "refused", "", "never"), 0);
+    for (const char* client : {"client=1 gpu=0 grant=1", "client=2 gpu=1 grant=2"}) {
+      EXPECT_EQ(count_lines(lines, "drained", client, until), 1) << client;
+    }
+    return;
+  }
+  FAIL() << "there is no such scenario";
 }
 
 TEST(Trace, KeepsTheLastLinesInOrder) {

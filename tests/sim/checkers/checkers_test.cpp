@@ -138,6 +138,31 @@ TEST(CatchUp, FindsAStallThatIsNotHelped) {
   expect_complaint(begin().tick({let_in(2, 9, 1)}), "without a stalled drain");
 }
 
+TEST(CatchUp, FindsAChainThatIsCutShortOrGoesOnForNothing) {
+  const auto begin = [] {
+    History history(make_catch_up());
+    history.join(1, 1).join(2, 1).join(3, 3).want(1, {open(1, 1)}).want(3, {close(1, 1)}).want(2);
+    history.step(core::DrainStalled{ClientId{1}, GpuId{0}, GrantId{1}}, {let_in(2, 9)});
+    return history;
+  };
+  const core::Drained more{ClientId{2}, GpuId{0}, GrantId{9}, true};
+  const core::Drained no_more{ClientId{2}, GpuId{0}, GrantId{9}, false};
+  EXPECT_EQ(begin().step(more, {let_in(2, 10)}).complaint(), "");
+  EXPECT_EQ(begin().step(no_more).complaint(), "");
+  expect_complaint(begin().step(more), "is not let in");
+  expect_complaint(begin().step(no_more, {let_in(2, 10)}), "without a stalled drain");
+  expect_complaint(begin().drained(1, 1).step(more, {let_in(2, 10)}), "without a stalled drain");
+}
+
+TEST(FreshGrants, KnowsTheGateOfOneThatWasLetInAndCouldNotDrain) {
+  History history(make_fresh_grants());
+  history.join(1, 1).join(2, 1).join(3, 3).want(1, {open(1, 1)}).want(3, {close(1, 1)}).want(2);
+  history.step(core::DrainStalled{ClientId{1}, GpuId{0}, GrantId{1}}, {let_in(2, 9)});
+  history.step(core::DrainRefused{ClientId{2}, GpuId{0}, GrantId{9}});
+  EXPECT_EQ(history.complaint(), "");
+  expect_complaint(history.tick({open(2, 10)}), "its window is open");
+}
+
 TEST(Terms, FindsAHolderThatIsNotToldAndOneThatIsToldInVain) {
   const auto begin = [] { return History(make_terms()).join(1).join(2).want(1, {open(1, 1)}); };
   EXPECT_EQ(begin().want(2, {change(1, 1, kAwaited)}).complaint(), "");
