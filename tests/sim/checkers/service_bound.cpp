@@ -19,6 +19,8 @@
 // The rules do not promise that the floors of a low class are owed on several GPUs at one time, if
 // singles of that class use them up on each: such a gang may wait longer than this.
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "tests/sim/checkers/checkers.h"
@@ -59,12 +61,20 @@ class ServiceBound : public Checker {
     Instant since = std::max(*ledger.standing(mine, id).waits_since, reordered_);
     for (const LedgerGpu& gpu : ledger.gpus()) since = std::max(since, gpu.policy_since);
     const Duration waited = ledger.now() - since;
-    if (waited <= kLeast || has_gone_silent(ledger, mine, id)) return;
-    const Duration bound = bound_for(ledger, id, mine, since);
-    if (waited > bound) {
+    const Duration bound = widest(id, mine, since, bound_for(ledger, id, mine, since));
+    if (waited > bound && !has_gone_silent(ledger, mine, id)) {
       complain(text(mine) + " has waited " + text(waited) + " for " + text(id) + "; bound " +
                text(bound));
     }
+  }
+
+  // Of the wait so far. When whoever it waited for leaves, its wait does not become longer; but it
+  // has waited already.
+  Duration widest(core::GpuId id, core::TenantId mine, Instant since, Duration bound) {
+    Wait& wait = waits_[{mine, id}];
+    if (wait.since != since) wait = {since, {}};
+    wait.bound = std::max(wait.bound, bound);
+    return wait.bound;
   }
 
   // One of its own clients does not answer, or cannot drain: then it is not waiting alone.
@@ -120,7 +130,7 @@ class ServiceBound : public Checker {
     bool classes = false;
     Duration behind;  // what gangs that could not start have to catch up with
     for (const LedgerTenant& other : ledger.tenants()) {
-      if (&other == &me || !was_about(other, id, since)) continue;
+      if (!other.here || &other == &me || !was_about(other, id)) continue;
       if (other.priority == me.priority) {
         hundredths += 100 + 100 * other.weight / me.weight;
         const auto number = static_cast<core::TenantId>(&other - ledger.tenants().data());
@@ -143,11 +153,8 @@ class ServiceBound : public Checker {
     return std::max(standing.longest_wait, ledger.now() - *standing.waits_since);
   }
 
-  // Whoever has left since took its time all the same.
-  static bool was_about(const LedgerTenant& tenant, core::GpuId id, Instant since) {
-    if (tenant.on.empty()) return false;
+  static bool was_about(const LedgerTenant& tenant, core::GpuId id) {
     const Standing& standing = tenant.on[core::index_of(id)];
-    if (!tenant.here) return standing.held_last && *standing.held_last >= since;
     return standing.held_last || standing.held_since || standing.waits_since;
   }
 
@@ -163,8 +170,14 @@ class ServiceBound : public Checker {
     return core::kFloorShareLow;
   }
 
+  struct Wait {
+    Instant since;
+    Duration bound;
+  };
+
   Instant judged_;
   Instant reordered_;
+  std::map<std::pair<core::TenantId, core::GpuId>, Wait> waits_;
   std::vector<Instant> joined_at_;
 };
 
