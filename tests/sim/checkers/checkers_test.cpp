@@ -191,6 +191,9 @@ TEST(Priorities, FindsALowerClassThatIsServedFirst) {
 TEST(Priorities, FindsAHolderThatDoesNotGiveWay) {
   EXPECT_EQ(classes().want(2, {open(2, 1)}).want(1, {close(2, 1)}).complaint(), "");
   expect_complaint(classes().want(2, {open(2, 1)}).want(1), "goes on");
+  // It waited before the other was of a lower class, and says so again.
+  const core::PrioritySet lower{TenantId{3}, Priority::low};
+  EXPECT_EQ(classes().want(3, {open(3, 1)}).want(1).step(lower).want(1).complaint(), "");
 }
 
 TEST(SerialTurns, FindsATurnCutShort) {
