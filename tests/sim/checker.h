@@ -30,6 +30,8 @@ class Checker {
   virtual void on_effect(const Ledger&, const core::Effect&) {}
   // All effects of the step are in the ledger.
   virtual void on_settled(const Ledger&, const std::optional<Instant>& /*next_deadline*/) {}
+  // The run is over, and everyone is still here.
+  virtual void on_last_look(const Ledger&, const core::NodeView&) {}
   // Everyone has left.
   virtual void on_end(const Ledger&, const core::NodeView&) {}
 

@@ -20,6 +20,12 @@ const std::vector<core::Effect>& CoreRun::step(Instant now, const core::Event& e
   return effects_;
 }
 
+void CoreRun::look_back() {
+  const core::NodeView last = view();
+  for (const auto& checker : checkers_) checker->on_last_look(ledger_, last);
+  collect();
+}
+
 void CoreRun::end() {
   const core::NodeView view = core_.view(ledger_.now());
   for (const auto& checker : checkers_) checker->on_end(ledger_, view);

@@ -20,6 +20,8 @@ class CoreRun {
 
   // The effects stay valid until the next step.
   const std::vector<core::Effect>& step(Instant now, const core::Event& event);
+  // The run is over; everyone is still here.
+  void look_back();
   // Everyone has left: the last word of the checkers.
   void end();
 

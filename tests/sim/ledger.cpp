@@ -62,6 +62,11 @@ bool Ledger::holds(const Slot& slot) const {
   return slot.gate != Slot::Gate::closed && !slot.loose && !slot.given_up;
 }
 
+Duration Ledger::used(core::TenantId id, core::GpuId gpu) const {
+  const Standing& one = standing(id, gpu);
+  return one.held_since && !one.idle ? one.used + (now_ - one.idle_since) : one.used;
+}
+
 bool Ledger::may_be_gang(core::TenantId id) const {
   if (gpus_.size() < 2) return false;
   int count = 0;
@@ -122,6 +127,7 @@ void Ledger::refresh(core::TenantId id, core::GpuId gpu) {
     const Slot& one = clients_[number(client)].slots[core::index_of(gpu)];
     wants |= one.wants && one.gate == Slot::Gate::closed;
     holds_it |= holds(one);
+    standing.beside |= one.gate != Slot::Gate::closed && (one.loose || one.given_up);
     busy |= holds(one) && !one.idle;
   }
   if (standing.held_since && !standing.idle) standing.used += now_ - standing.idle_since;

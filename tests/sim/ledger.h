@@ -47,7 +47,8 @@ struct Standing {
   Instant held_before;                 // and its beginning
   Instant idle_since;                  // all its open clients are, if `idle`
   bool idle = false;
-  Duration used;  // held and not idle
+  Duration used;        // held and not idle
+  bool beside = false;  // it ever ran there without holding it: loose, or given up
 };
 
 struct LedgerTenant {
@@ -92,6 +93,8 @@ class Ledger {
 
   // Its gate counts: open or closing, and neither loose nor given up.
   bool holds(const Slot& slot) const;
+  // With the window that it has now.
+  Duration used(core::TenantId id, core::GpuId gpu) const;
   bool holds(core::TenantId id, core::GpuId gpu) const { return !!standing(id, gpu).held_since; }
   // More than one GPU that it wants, holds, or held not long ago; or where it left work behind.
   bool may_be_gang(core::TenantId id) const;

@@ -46,6 +46,8 @@ void SimDaemon::start() {
 void SimDaemon::stop() {
   if (!run_) return;
   meter_.add(run_->view());
+  run_->look_back();
+  if (!failure_) failure_ = run_->failure();
   ++life_;
   run_.reset();
   pending_.clear();
@@ -222,6 +224,7 @@ void SimDaemon::set_paused(std::uint32_t tenant, bool paused) {
 void SimDaemon::finish() {
   if (!run_) return;
   meter_.add(run_->view());
+  run_->look_back();
   for (std::uint32_t process = 0; process < sessions_.size(); ++process) {
     if (number(sessions_[process].client) != 0) leave(process);
   }

@@ -19,6 +19,7 @@ Checkers make_all_checkers(RunTraits traits) {
   all.push_back(make_shares(traits));
   all.push_back(make_busy_loop());
   all.push_back(make_books());
+  all.push_back(make_bills());
   return all;
 }
 

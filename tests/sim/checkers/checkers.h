@@ -14,6 +14,7 @@ struct RunTraits {
 };
 
 std::unique_ptr<Checker> make_books();
+std::unique_ptr<Checker> make_bills();
 std::unique_ptr<Checker> make_busy_loop();
 std::unique_ptr<Checker> make_catch_up();
 std::unique_ptr<Checker> make_departed_clients();

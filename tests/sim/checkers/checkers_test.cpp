@@ -272,6 +272,32 @@ TEST(BusyLoop, FindsADeadlineInThePastAndTooManyTicks) {
   expect_complaint(many, "ticks in a second");
 }
 
+TEST(Bills, FindsABillThatIsTooHighOrTooLow) {
+  const auto billed = [](Duration used) {
+    core::NodeView view;
+    view.tenants.push_back({TenantId{1}, Priority::normal, 100, false, {}, {}});
+    view.tenants[0].gpus.push_back({});
+    view.tenants[0].gpus[0].gpu = GpuId{0};
+    view.tenants[0].gpus[0].used = used;
+    return view;
+  };
+  const auto run = [] {
+    History history(make_bills());
+    history.join(1).want(1, {open(1, 1)}).wait(ms(30)).idle(1, 1).wait(ms(50)).want(1);
+    return history.wait(ms(5)).tick({});
+  };
+  EXPECT_EQ(run().look_back(billed(ms(35))).complaint(), "");
+  expect_complaint(run().look_back(billed(ms(36))), "is billed for 36000 us");
+  expect_complaint(run().look_back(billed(ms(34))), "is billed for 34000 us");
+  const auto beside = [&run] {
+    History history = run();
+    history.join(2).want(2, {close(1, 1)});
+    return history.step(core::DrainRefused{ClientId{1}, GpuId{0}, GrantId{1}}).wait(ms(9)).tick({});
+  };
+  EXPECT_EQ(beside().look_back(billed(ms(44))).complaint(), "");
+  expect_complaint(beside().look_back(billed(ms(34))), "is billed for 34000 us");
+}
+
 TEST(Books, FindsWhatIsLeftBehind) {
   EXPECT_EQ(History(make_books()).join(1).leave(1).end().complaint(), "");
   core::NodeView tenant;

@@ -30,6 +30,11 @@ History& History::deadline(std::optional<Instant> at) {
   return *this;
 }
 
+History& History::look_back(const core::NodeView& view) {
+  checker_->on_last_look(ledger_, view);
+  return *this;
+}
+
 History& History::end(const core::NodeView& view) {
   checker_->on_end(ledger_, view);
   return *this;

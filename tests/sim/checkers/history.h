@@ -23,6 +23,7 @@ class History {
   History& step(const core::Event& event, const std::vector<core::Effect>& effects = {});
   // The deadline that the core is said to have from now on.
   History& deadline(std::optional<Instant> at);
+  History& look_back(const core::NodeView& view);
   History& end(const core::NodeView& view = {});
 
   Instant now() const { return now_; }

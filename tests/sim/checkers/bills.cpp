@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tenant is billed for the time in which it had a GPU and was not idle, to the nanosecond. Who
+// ran beside the others at some time (it could not drain, or did not answer) is billed for that as
+// well, and so for no less.
+#include "tests/sim/checkers/checkers.h"
+#include "tests/sim/checkers/words.h"
+
+namespace nvs::sim {
+namespace {
+
+class Bills : public Checker {
+ public:
+  Bills() : Checker("bills") {}
+
+  void on_last_look(const Ledger& ledger, const core::NodeView& view) override {
+    for (const core::TenantView& tenant : view.tenants) {
+      for (const core::TenantOnGpu& on : tenant.gpus) {
+        const Duration used = ledger.used(tenant.tenant, on.gpu);
+        const bool beside = ledger.standing(tenant.tenant, on.gpu).beside;
+        if (on.used == used || (beside && on.used > used)) continue;
+        complain(text(tenant.tenant) + " is billed for " + text(on.used) + " of " + text(on.gpu) +
+                 " and has had " + text(used));
+      }
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Checker> make_bills() { return std::make_unique<Bills>(); }
+
+}  // namespace nvs::sim
