@@ -101,6 +101,19 @@ TEST(NoGaps, FindsAFreeGpuAndAnIdleHolder) {
   EXPECT_EQ(begin().want(1, {open(1, 1)}).want(2).idle(1, 1, {close(1, 1)}).complaint(), "");
 }
 
+TEST(NoGaps, FindsAGpuThatIsKeptForOneThatDoesNotAnswerOrCannotDrain) {
+  const auto closing = [] {
+    History history(make_no_gaps());
+    history.join(1).join(2).want(1, {open(1, 1)}).want(2, {close(1, 1)});
+    return history;
+  };
+  EXPECT_EQ(closing().wait(ms(299)).tick({}).complaint(), "");
+  expect_complaint(closing().wait(ms(300)).tick({}), "nobody holds");
+  EXPECT_EQ(closing().wait(ms(300)).tick({open(2, 2)}).complaint(), "");
+  expect_complaint(closing().step(core::DrainRefused{ClientId{1}, GpuId{0}, GrantId{1}}),
+                   "nobody holds");
+}
+
 TEST(NoGaps, WaitsForATickThatIsDueAndNoLonger) {
   History history(make_no_gaps());
   history.join(1).deadline(history.now());

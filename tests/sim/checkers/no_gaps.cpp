@@ -42,10 +42,11 @@ class NoGaps : public Checker {
     bool held = false, working = false;
     for (const core::ClientId client : gpu.open) {
       const Slot& slot = *ledger.slot(client, id);
-      // One that could not drain or did not answer may be waited for once more.
-      if (slot.loose || slot.given_up) return;
       held |= ledger.holds(slot);
       working |= ledger.holds(slot) && (slot.gate == Slot::Gate::closing || !slot.idle);
+      // What the holder's own clients do that could not drain is work of its window.
+      const bool beside = !ledger.holds(slot) && ledger.holds(ledger.client(client)->tenant, id);
+      working |= beside && !slot.idle;
     }
     if (gpu.policy.mode == core::Mode::concurrent) {
       complain(text(gpu.waiting.front()) + " waits for " + text(id) + " in concurrent mode");
