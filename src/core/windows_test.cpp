@@ -81,6 +81,23 @@ TEST(Windows, OneThatSleepsTakesTheGpuWhenItWakes) {
   EXPECT_TRUE(node.is_closing(1)) << "in the middle of a window";
 }
 
+// What it did not use while it slept is gone, but for the length of a window.
+TEST(Windows, OneThatSleptLongSharesFromThenOn) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 2);
+  node.want(2);
+  node.pass_ms(1);
+  node.idle(2);
+  node.saturate(1);
+  node.drained(2);
+  node.pass_ms(10'000);
+  const Duration before = node.used(1);
+  node.saturate(2);
+  node.pass_ms(1'000);
+  EXPECT_GT(node.used(1) - before, Duration::from_ms(460));
+}
+
 TEST(Windows, OneThatSleepsMuchHasItsWorkDoneAtOnceAndTheOtherHasTheRest) {
   SimNode node;
   node.join(1, 1);
