@@ -2,21 +2,16 @@
 // Which GPUs belong to a gang: members come, go, are lost and are given up.
 #include <gtest/gtest.h>
 
-#include "core/sim_node.h"
+#include "core/two_gpus.h"
 
 namespace nvs::core {
 namespace {
 
-TEST(GangMembers, AReservationEndsWithItsTenant) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(2, 2);
-  node.join(9, 9);
-  node.want(1, 0);
-  node.want(2, 1);
-  node.pass_ms(20);
-  node.want(9, 0);
-  node.want(9, 1);
+class GangMembers : public TwoGpus {};
+
+TEST_F(GangMembers, AReservationEndsWithItsTenant) {
+  let_singles_run();
+  gang_wants();
   node.drained(1, 0);
   node.want(1, 0);
   EXPECT_FALSE(node.is_open(1, 0));
@@ -24,9 +19,7 @@ TEST(GangMembers, AReservationEndsWithItsTenant) {
   EXPECT_TRUE(node.is_open(1, 0));
 }
 
-TEST(GangMembers, WhoIsNoGangAnyMoreIsServedAtOnce) {
-  SimNode node(2);
-  node.join(1, 1);
+TEST_F(GangMembers, WhoIsNoGangAnyMoreIsServedAtOnce) {
   node.join(4, 9);
   node.join(5, 9);
   node.want(1, 0);
@@ -37,16 +30,8 @@ TEST(GangMembers, WhoIsNoGangAnyMoreIsServedAtOnce) {
   EXPECT_TRUE(node.is_open(5, 1));
 }
 
-TEST(GangMembers, WhatAGangHasForgottenItDoesNotWaitFor) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(9, 9);
-  node.want(9, 0);
-  node.want(9, 1);
-  node.pass_ms(30);
-  node.want(1, 0);
-  node.drained(9, 0);
-  node.drained(9, 1);
+TEST_F(GangMembers, WhatAGangHasForgottenItDoesNotWaitFor) {
+  gang_gives_way_on(0);
   ASSERT_TRUE(node.is_open(1, 0));
   node.step(PolicySet{GpuId{0}, {Mode::serial, Duration::from_ms(20), Duration::from_s(100)}});
   node.want(9, 1);
@@ -56,16 +41,8 @@ TEST(GangMembers, WhatAGangHasForgottenItDoesNotWaitFor) {
 }
 
 // Tenant 1 is alive, but does not get done with its work on GPU 0.
-TEST(GangMembers, AReservationDoesNotOutlastTheMemoryOfAGpu) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(9, 9);
-  node.want(9, 0);
-  node.want(9, 1);
-  node.pass_ms(30);
-  node.want(1, 0);
-  node.drained(9, 0);
-  node.drained(9, 1);
+TEST_F(GangMembers, AReservationDoesNotOutlastTheMemoryOfAGpu) {
+  gang_gives_way_on(0);
   node.pass_ms(20);
   node.want(9, 1);
   ASSERT_TRUE(node.is_closing(1, 0));
@@ -78,7 +55,7 @@ TEST(GangMembers, AReservationDoesNotOutlastTheMemoryOfAGpu) {
   EXPECT_TRUE(node.is_open(9, 1));
 }
 
-TEST(GangMembers, AGpuThatALeftMemberWantedIsFreeForOthers) {
+TEST(GangMembersOnThreeGpus, AGpuThatALeftMemberWantedIsFreeForOthers) {
   SimNode node(3);
   for (int client : {1, 2, 3}) node.join(client, client);
   node.join(8, 9);
@@ -101,13 +78,8 @@ TEST(GangMembers, AGpuThatALeftMemberWantedIsFreeForOthers) {
   EXPECT_TRUE(node.is_open(3, 2));
 }
 
-TEST(GangMembers, LeaveWithAllTheirGpus) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(2, 2);
-  node.join(9, 9);
-  node.want(9, 0);
-  node.want(9, 1);
+TEST_F(GangMembers, LeaveWithAllTheirGpus) {
+  gang_wants();
   node.want(1, 0);
   node.want(2, 1);
   node.leave(9);
@@ -115,12 +87,8 @@ TEST(GangMembers, LeaveWithAllTheirGpus) {
   EXPECT_TRUE(node.is_open(2, 1));
 }
 
-TEST(GangMembers, KeepTheirPlaceWhereTheyGaveUpWhileTheyWorkElsewhere) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(9, 9);
-  node.want(9, 0);
-  node.want(9, 1);
+TEST_F(GangMembers, KeepTheirPlaceWhereTheyGaveUpWhileTheyWorkElsewhere) {
+  gang_wants();
   node.want(1, 0);
   node.drained(9, 0);
   EXPECT_FALSE(node.is_open(1, 0));
@@ -133,10 +101,8 @@ TEST(GangMembers, KeepTheirPlaceWhereTheyGaveUpWhileTheyWorkElsewhere) {
   EXPECT_EQ(node.view().gpus[0].holder, std::nullopt) << "there is no work that it is kept for";
 }
 
-TEST(GangMembers, KeepAPlaceThatTheyGaveUpNoLongerThanTheirWindow) {
-  SimNode node(2);
-  node.join(1, 1, Priority::low);
-  node.join(9, 9);
+TEST_F(GangMembers, KeepAPlaceThatTheyGaveUpNoLongerThanTheirWindow) {
+  node.step(PrioritySet{TenantId{1}, Priority::low});
   node.want(9, 0);
   node.want(9, 1);
   node.want(1, 0);
@@ -148,11 +114,8 @@ TEST(GangMembers, KeepAPlaceThatTheyGaveUpNoLongerThanTheirWindow) {
   EXPECT_TRUE(node.is_open(9, 1)) << "nobody waits for that one";
 }
 
-TEST(GangMembers, KeepNoPlaceForAClientThatLeft) {
-  SimNode node(2);
-  node.join(1, 1);
+TEST_F(GangMembers, KeepNoPlaceForAClientThatLeft) {
   node.join(8, 9);
-  node.join(9, 9);
   node.want(8, 0);
   node.want(9, 1);
   node.want(1, 0);
@@ -161,13 +124,8 @@ TEST(GangMembers, KeepNoPlaceForAClientThatLeft) {
   EXPECT_TRUE(node.is_open(9, 1));
 }
 
-TEST(GangMembers, DoNotKeepAPlaceFromOneWhoseGateIsOpenAlready) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(2, 2);
-  node.join(9, 9);
-  node.want(9, 0);
-  node.want(9, 1);
+TEST_F(GangMembers, DoNotKeepAPlaceFromOneWhoseGateIsOpenAlready) {
+  gang_wants();
   node.want(2, 0);
   node.drained(9, 0);
   node.found_open(1, 0);
@@ -177,9 +135,7 @@ TEST(GangMembers, DoNotKeepAPlaceFromOneWhoseGateIsOpenAlready) {
 }
 
 // It refused on GPU 0: there it runs beside the others, and needs no window.
-TEST(GangMembers, WhatAGangLostForGoodItDoesNotWaitFor) {
-  SimNode node(2);
-  for (int client : {1, 2, 9}) node.join(client, client);
+TEST_F(GangMembers, WhatAGangLostForGoodItDoesNotWaitFor) {
   node.want(1, 1);
   node.want(9, 0);
   node.pass_ms(5);
@@ -192,29 +148,17 @@ TEST(GangMembers, WhatAGangLostForGoodItDoesNotWaitFor) {
   EXPECT_TRUE(node.is_closing(1, 1));
 }
 
-TEST(GangMembers, AGpuWithoutWindowsIsNoPartOfThem) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(9, 9);
+TEST_F(GangMembers, AGpuWithoutWindowsIsNoPartOfThem) {
   node.want(1, 0);
-  node.want(9, 0);
-  node.want(9, 1);
+  gang_wants();
   ASSERT_FALSE(node.is_open(9, 1));
   node.step(PolicySet{GpuId{0}, {Mode::concurrent, Duration::from_ms(20), std::nullopt}});
   EXPECT_TRUE(node.is_open(9, 0));
   EXPECT_TRUE(node.is_open(9, 1));
 }
 
-TEST(GangMembers, AMemberThatItLostInMidWorkComesBackWithTheOthers) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(9, 9);
-  node.want(9, 0);
-  node.want(9, 1);
-  node.pass_ms(30);
-  node.want(1, 1);
-  node.drained(9, 0);
-  node.drained(9, 1);
+TEST_F(GangMembers, AMemberThatItLostInMidWorkComesBackWithTheOthers) {
+  gang_gives_way_on(1);
   ASSERT_TRUE(node.is_open(1, 1));
   node.want(9, 1);
   node.pass_ms(20);
@@ -223,16 +167,8 @@ TEST(GangMembers, AMemberThatItLostInMidWorkComesBackWithTheOthers) {
   EXPECT_TRUE(node.is_open(9, 1));
 }
 
-TEST(GangMembers, AMemberIsForgottenAfterAWhile) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(9, 9);
-  node.want(9, 0);
-  node.want(9, 1);
-  node.pass_ms(30);
-  node.want(1, 1);
-  node.drained(9, 0);
-  node.drained(9, 1);
+TEST_F(GangMembers, AMemberIsForgottenAfterAWhile) {
+  gang_gives_way_on(1);
   node.pass(kGangMemory + Duration::from_ms(1));
   node.want(9, 1);
   node.drained(1, 1);

@@ -4,19 +4,15 @@
 
 #include <gtest/gtest.h>
 
-#include "core/sim_node.h"
+#include "core/two_gpus.h"
 
 namespace nvs::core {
 namespace {
 
-TEST(Gangs, OpensOnAllGpusTogether) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(2, 2);
-  node.join(9, 9);
-  node.want(1, 0);
-  node.want(2, 1);
-  node.pass_ms(20);
+class Gangs : public TwoGpus {};
+
+TEST_F(Gangs, OpensOnAllGpusTogether) {
+  let_singles_run();
   node.want(9, 0);
   EXPECT_TRUE(node.is_closing(1, 0));
   node.want(9, 1);
@@ -28,23 +24,15 @@ TEST(Gangs, OpensOnAllGpusTogether) {
             "open client=9 gpu=0 grant=3 bounded\nopen client=9 gpu=1 grant=4 bounded\n");
 }
 
-TEST(Gangs, ItsWindowEndsOnAllGpusTogether) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(9, 9);
-  node.want(9, 0);
-  node.want(9, 1);
+TEST_F(Gangs, ItsWindowEndsOnAllGpusTogether) {
+  gang_wants();
   node.pass_ms(30);
   node.want(1, 1);
   EXPECT_EQ(node.effects_text(), "close client=9 gpu=0 grant=1\nclose client=9 gpu=1 grant=2\n");
 }
 
-TEST(Gangs, IsIdleOnlyIfIdleOnAll) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(9, 9);
-  node.want(9, 0);
-  node.want(9, 1);
+TEST_F(Gangs, IsIdleOnlyIfIdleOnAll) {
+  gang_wants();
   node.pass_ms(1);
   node.idle(9, 0);
   node.want(1, 0);
@@ -54,17 +42,10 @@ TEST(Gangs, IsIdleOnlyIfIdleOnAll) {
   EXPECT_TRUE(node.is_closing(9, 1));
 }
 
-TEST(Gangs, AReservedGpuGoesToNobodyElse) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(2, 2);
+TEST_F(Gangs, AReservedGpuGoesToNobodyElse) {
   node.join(3, 3, Priority::high);
-  node.join(9, 9);
-  node.want(1, 0);
-  node.want(2, 1);
-  node.pass_ms(20);
-  node.want(9, 0);
-  node.want(9, 1);
+  let_singles_run();
+  gang_wants();
   node.drained(1, 0);
   node.want(3, 0);
   EXPECT_FALSE(node.is_open(3, 0));
@@ -72,7 +53,7 @@ TEST(Gangs, AReservedGpuGoesToNobodyElse) {
   EXPECT_TRUE(node.is_open(9, 0));
 }
 
-TEST(Gangs, AReservedGpuGoesToNoOtherGang) {
+TEST(GangsOnThreeGpus, AReservedGpuGoesToNoOtherGang) {
   SimNode node(3);
   for (int client : {1, 2, 3, 8, 9}) node.join(client, client);
   for (int gpu = 0; gpu < 3; ++gpu) node.want(gpu + 1, gpu);
@@ -89,14 +70,10 @@ TEST(Gangs, AReservedGpuGoesToNoOtherGang) {
   EXPECT_TRUE(node.is_open(8, 1));
 }
 
-TEST(Gangs, PayForTheGpusThatTheyKeepOthersFrom) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(9, 9);
+TEST_F(Gangs, PayForTheGpusThatTheyKeepOthersFrom) {
   node.want(1, 0);
   node.pass_ms(100);
-  node.want(9, 0);
-  node.want(9, 1);
+  gang_wants();
   node.pass_ms(50);
   node.drained(1, 0);  // 50 ms ahead of the gang by now
   ASSERT_TRUE(node.is_open(9, 0));
@@ -108,10 +85,7 @@ TEST(Gangs, PayForTheGpusThatTheyKeepOthersFrom) {
 
 // Gangs 1 and 2 hold a GPU each and want the other's; gang 3 comes after both. Gang 1 is the
 // oldest: if the end of its own window kept it from starting, nobody ever would.
-TEST(Gangs, OneWhoseWindowIsOverOnOneGpuGetsTheOthersInItsTurn) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(2, 2);
+TEST_F(Gangs, OneWhoseWindowIsOverOnOneGpuGetsTheOthersInItsTurn) {
   node.join(3, 3, Priority::normal, 10);
   node.want(3, 0);
   node.want(3, 1);
@@ -134,9 +108,7 @@ TEST(Gangs, OneWhoseWindowIsOverOnOneGpuGetsTheOthersInItsTurn) {
   EXPECT_TRUE(node.is_open(1, 0));
 }
 
-TEST(Gangs, TheirWindowEndsOnAGpuThatTheyHadBeforeToo) {
-  SimNode node(2);
-  for (int client : {1, 2, 9}) node.join(client, client);
+TEST_F(Gangs, TheirWindowEndsOnAGpuThatTheyHadBeforeToo) {
   node.want(9, 0);
   node.want(1, 1);
   node.pass_ms(20);
@@ -151,11 +123,8 @@ TEST(Gangs, TheirWindowEndsOnAGpuThatTheyHadBeforeToo) {
 
 // On GPU 0 it comes before the low tenant for as long as it likes; that must not give it more of
 // GPU 1, where somebody waits who comes before it.
-TEST(Gangs, WhereTheyGoOnTheyDoNotKeepTheirOtherGpus) {
-  SimNode node(2);
-  node.join(1, 1, Priority::low);
-  node.join(2, 2);
-  node.join(9, 9);
+TEST_F(Gangs, WhereTheyGoOnTheyDoNotKeepTheirOtherGpus) {
+  node.step(PrioritySet{TenantId{1}, Priority::low});
   node.want(9, 0);
   node.want(9, 1);
   node.pass_ms(1);
@@ -166,11 +135,7 @@ TEST(Gangs, WhereTheyGoOnTheyDoNotKeepTheirOtherGpus) {
   EXPECT_TRUE(node.is_closing(9, 0));
 }
 
-TEST(Gangs, ShareWithATenantOnEachOfTheirGpus) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(2, 2);
-  node.join(9, 9);
+TEST_F(Gangs, ShareWithATenantOnEachOfTheirGpus) {
   node.saturate(1, 0);
   node.saturate(2, 1, Duration::from_us(900));
   node.saturate(9, 0);
@@ -182,10 +147,7 @@ TEST(Gangs, ShareWithATenantOnEachOfTheirGpus) {
 }
 
 // On GPU 0 the gang is alone and always first in line; that must not give it GPU 1 as well.
-TEST(Gangs, ShareWithATenantOnOneOfTheirGpus) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(9, 9);
+TEST_F(Gangs, ShareWithATenantOnOneOfTheirGpus) {
   node.saturate(9, 0);
   node.saturate(9, 1);
   node.saturate(1, 1);
@@ -195,7 +157,7 @@ TEST(Gangs, ShareWithATenantOnOneOfTheirGpus) {
 }
 
 // Each of them is first in line somewhere, and any two exclude each other.
-TEST(Gangs, InARingTheyShareEquallyAndNoTimeIsLost) {
+TEST(GangShares, InARingTheyShareEquallyAndNoTimeIsLost) {
   SimNode node(3);
   for (int gang = 0; gang < 3; ++gang) {
     node.join(gang + 1, gang + 1);
@@ -212,7 +174,7 @@ TEST(Gangs, InARingTheyShareEquallyAndNoTimeIsLost) {
   EXPECT_GT(all, Duration::from_ms(9'900));
 }
 
-TEST(Gangs, OnTheSameGpusTheyShareEqually) {
+TEST(GangShares, OnTheSameGpusTheyShareEqually) {
   SimNode node(4);
   for (int gang = 1; gang <= 3; ++gang) {
     node.join(gang, gang);
@@ -227,7 +189,7 @@ TEST(Gangs, OnTheSameGpusTheyShareEqually) {
 }
 
 // Turns of several GPUs that never end together must not keep a gang out.
-TEST(Gangs, GetTheirShareBesideTenantsThatTakeTurnsOnEachGpu) {
+TEST(GangShares, GetTheirShareBesideTenantsThatTakeTurnsOnEachGpu) {
   SimNode node(3);
   for (int gpu = 0; gpu < 3; ++gpu) {
     for (int i = 0; i < 3; ++i) {
@@ -245,7 +207,7 @@ TEST(Gangs, GetTheirShareBesideTenantsThatTakeTurnsOnEachGpu) {
 }
 
 // The floor of its class is owed to it on each GPU, and never on all at the same moment's end.
-TEST(Gangs, OfALowClassAreServedBesideHighTenants) {
+TEST(GangShares, OfALowClassAreServedBesideHighTenants) {
   SimNode node(2);
   for (int client : {1, 2, 3, 4}) {
     node.join(client, client, Priority::high);
@@ -259,10 +221,7 @@ TEST(Gangs, OfALowClassAreServedBesideHighTenants) {
   EXPECT_GT(node.used(9, 1).seconds() / 20, 0.12);
 }
 
-TEST(Gangs, OneThatHoldsAGpuAndWantsAnotherWaitsThereInOrder) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(9, 9);
+TEST_F(Gangs, OneThatHoldsAGpuAndWantsAnotherWaitsThereInOrder) {
   node.want(9, 0);
   node.want(1, 1);
   node.pass_ms(5);
@@ -276,11 +235,7 @@ TEST(Gangs, OneThatHoldsAGpuAndWantsAnotherWaitsThereInOrder) {
   EXPECT_EQ(node.effects_text(), "open client=9 gpu=1 grant=3 bounded\n");
 }
 
-TEST(Gangs, AStallOnOneGpuLetsInOnAnother) {
-  SimNode node(2);
-  node.join(1, 1);
-  node.join(2, 2);
-  node.join(9, 9);
+TEST_F(Gangs, AStallOnOneGpuLetsInOnAnother) {
   node.want(9, 0);
   node.want(1, 1);
   node.pass_ms(20);
