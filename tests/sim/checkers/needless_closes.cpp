@@ -21,8 +21,9 @@ class NeedlessCloses : public Checker {
     if (slot == nullptr) return;
     const core::TenantId tenant = ledger.client(close->client)->tenant;
     if (ledger.tenant(tenant).paused || has_reason(ledger, tenant, close->gpu)) return;
-    const bool may_have_to_go = slot->loose || is_unused(ledger, tenant, close->gpu);
-    if (may_have_to_go && others_about(ledger, tenant, close->gpu)) return;
+    if (slot->loose && others_about(ledger, tenant, close->gpu)) return;
+    // Its queue is bounded only while others are about; that is checked elsewhere.
+    if (slot->terms.bounded && is_unused(ledger, tenant, close->gpu)) return;
     if (ledger.may_be_gang(tenant) && gang_has_reason(ledger, tenant)) return;
     complain("window of " + text(tenant) + " closed on " + text(close->gpu) +
              " while nobody else waits for it");
@@ -44,7 +45,9 @@ class NeedlessCloses : public Checker {
 
   static bool is_unused(const Ledger& ledger, core::TenantId mine, core::GpuId id) {
     for (const core::ClientId client : ledger.gpu(id).open) {
-      if (ledger.client(client)->tenant == mine && !ledger.slot(client, id)->idle) return false;
+      if (ledger.client(client)->tenant != mine) continue;
+      const Slot& slot = *ledger.slot(client, id);
+      if (!slot.idle && !slot.given_up) return false;
     }
     return true;
   }
