@@ -83,8 +83,8 @@ class HugeCopies(FaultCase):
 
     def test_others_run_in_between(self):
         other = self.worker()
-        tenant = self.tenant("copies", 96, 2)
-        for number in (1, 2):
+        tenant = self.tenant("copies", 96, 3)
+        for number in (1, 2, 3):
             for way in ("in", "out"):
                 tenant.wait_for_line(f"copying {way}", number)
                 before = other.progress()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the gate does for windows: letting single calls in while it is closed, staying awake shortly
-// before it opens, and copies in pieces.
+// What the gate does for windows: letting single calls in while it is closed, and staying awake
+// shortly before it opens.
 #include <algorithm>
 #include <atomic>
 #include <iterator>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "interposer/gate/awake.h"
-#include "interposer/gate/linear_copy.h"
 #include "interposer/gate/test_gate.h"
 #include "os/linux_calls.h"
 
@@ -158,43 +157,6 @@ TEST_F(GateTest, ThreadsThatStayedAwakeInVainSleepAgain) {
   EXPECT_EQ(fake.launches, 0);
   gate::open(0);
   thread.join();
-}
-
-TEST(LinearCopy, PiecesCoverTheWholeInOrder) {
-  constexpr std::size_t kBytes = 2 * kCopyPiece + 5;
-  std::vector<std::size_t> sizes;
-  std::size_t at = 0;
-  char* const from = nullptr;
-  const CUresult result = copy_in_pieces(
-      [&](CUdeviceptr to, const void* source, std::size_t bytes, CUstream) {
-        EXPECT_EQ(to, 1000 + at);
-        EXPECT_EQ(static_cast<const char*>(source), from + at);
-        sizes.push_back(bytes);
-        at += bytes;
-        return CUDA_SUCCESS;
-      },
-      CUdeviceptr{1000}, static_cast<const void*>(from), kBytes, CUstream{nullptr});
-  EXPECT_EQ(result, CUDA_SUCCESS);
-  EXPECT_EQ(sizes, (std::vector<std::size_t>{kCopyPiece, kCopyPiece, 5}));
-}
-
-TEST(LinearCopy, TheFirstFailureEndsIt) {
-  int calls = 0;
-  const CUresult result = copy_in_pieces(
-      [&](CUdeviceptr, CUdeviceptr, std::size_t) {
-        return ++calls == 2 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-      },
-      CUdeviceptr{0}, CUdeviceptr{0}, 5 * kCopyPiece);
-  EXPECT_EQ(result, CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(calls, 2);
-}
-
-TEST(LinearCopy, CopiesAreKnownByTheirArguments) {
-  EXPECT_TRUE((LinearCopy<CUdeviceptr, const void*, std::size_t>::value));
-  EXPECT_TRUE((LinearCopy<void*, CUdeviceptr, std::size_t, CUstream>::value));
-  EXPECT_TRUE((LinearCopy<CUdeviceptr, CUdeviceptr, std::size_t, CUstream>::value));
-  EXPECT_FALSE((LinearCopy<CUdeviceptr, unsigned char, std::size_t>::value)) << "that is a fill";
-  EXPECT_FALSE((LinearCopy<CUarray, std::size_t, CUdeviceptr, std::size_t>::value));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "interposer/exports/real.h"
 #include "interposer/gate/gate.h"
-#include "interposer/gate/linear_copy.h"
+#include "interposer/gate/huge_copy.h"
 
 #if defined(__x86_64__)
 #define NVS_SAVES_REGISTERS [[gnu::no_caller_saved_registers, gnu::target("general-regs-only")]]
@@ -30,6 +30,11 @@ struct CallStream {
     return reinterpret_cast<CUstream>(kPerThread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY);
   }
 
+  // Copies and fills of about the same size are of one kind.
+  static std::uint64_t of_about(std::size_t bytes) {
+    return static_cast<std::uint64_t>(std::bit_width(bytes)) << 32U;
+  }
+
   template <class First, class... Rest>
   static void find(gate::Call& call, First first, Rest... rest) {
     if constexpr (std::is_same_v<First, CUstream>) {
@@ -43,8 +48,9 @@ struct CallStream {
     } else if constexpr (std::is_same_v<First, CUfunction> || std::is_same_v<First, CUgraphExec>) {
       call.kind = reinterpret_cast<std::uintptr_t>(first);
     } else if constexpr (std::is_same_v<First, std::size_t>) {
-      // Copies and fills of about the same size.
-      call.kind += static_cast<std::uint64_t>(std::bit_width(first)) << 32U;
+      call.kind += of_about(first);
+    } else if constexpr (requires { bytes_of(first); }) {
+      call.kind += of_about(bytes_of(first));
     }
     if constexpr (sizeof...(Rest) > 0) find(call, rest...);
   }
@@ -62,8 +68,8 @@ struct GatedCall;
 template <Row row, class... Arguments>
 struct GatedCall<row, CUresult(Arguments...)> {
   static CUresult call(Arguments... arguments) {
-    if constexpr (LinearCopy<Arguments...>::value) {
-      if (is_huge(arguments...)) [[unlikely]]
+    if constexpr (HugeCopy<Arguments...>::kIsCopy) {
+      if (HugeCopy<Arguments...>::is_huge(arguments...)) [[unlikely]]
         return call_for_huge(arguments...);
     }
     return call_once(arguments...);
@@ -86,17 +92,13 @@ struct GatedCall<row, CUresult(Arguments...)> {
 
   static constexpr std::uint64_t kRowKind = index_of(row) + 1;
 
-  template <class To, class From, class... Rest>
-  static bool is_huge(To, From, std::size_t bytes, Rest...) {
-    return bytes > kCopyPiece;
-  }
-
   // Alone there is nobody to let in between; and a copy that is captured becomes one node.
   [[gnu::noinline, gnu::cold]] static CUresult call_for_huge(Arguments... arguments) {
     gate::Call call{0, nullptr, false, false, kRowKind};
     CallStream<row>::find(call, arguments...);
     if (!gate::takes_pieces(call)) return call_once(arguments...);
-    return copy_in_pieces([](Arguments... piece) { return call_once(piece...); }, arguments...);
+    return HugeCopy<Arguments...>::in_pieces([](Arguments... piece) { return call_once(piece...); },
+                                             arguments...);
   }
 
   [[gnu::always_inline]] static bool pass_open_gate(gate::Slot& slot) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tenant with huge copies: from and to pinned and pageable memory, waited for and not.
+// A tenant with huge copies: from and to pinned and pageable memory, waited for and not, and by
+// rows.
 #include <cstring>
 #include <vector>
 
@@ -21,6 +22,31 @@ void must_equal(const std::uint64_t* got, const std::uint64_t* wanted, std::size
                            " was lost on the way");
 }
 
+// The whole as rows of 1 MiB.
+CUDA_MEMCPY2D in_rows(std::size_t bytes) {
+  CUDA_MEMCPY2D rows{};
+  rows.WidthInBytes = std::size_t{1} << 20U;
+  rows.Height = bytes / rows.WidthInBytes;
+  rows.srcPitch = rows.dstPitch = rows.WidthInBytes;
+  return rows;
+}
+CUDA_MEMCPY2D rows_in(CUdeviceptr to, const void* from, std::size_t bytes) {
+  CUDA_MEMCPY2D rows = in_rows(bytes);
+  rows.srcMemoryType = CU_MEMORYTYPE_HOST;
+  rows.srcHost = from;
+  rows.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  rows.dstDevice = to;
+  return rows;
+}
+CUDA_MEMCPY2D rows_out(void* to, CUdeviceptr from, std::size_t bytes) {
+  CUDA_MEMCPY2D rows = in_rows(bytes);
+  rows.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  rows.srcDevice = from;
+  rows.dstMemoryType = CU_MEMORYTYPE_HOST;
+  rows.dstHost = to;
+  return rows;
+}
+
 }  // namespace
 
 // copies MIB ROUNDS
@@ -38,13 +64,16 @@ int copies(int argc, char** argv) {
   std::vector<std::uint64_t> pageable(count);
   for (std::uint64_t round = 1; round <= number(argv[1]); ++round) {
     write_pattern(wanted.data(), count, round);
-    const bool waits = round % 2 == 0;
+    const bool waits = round % 3 == 2;
+    const bool by_rows = round % 3 == 0;
     say("copying in");
     if (waits) {
       NVS_MUST(gpu->cuMemcpyHtoD_v2(device, wanted.data(), bytes));
     } else {
       std::memcpy(near, wanted.data(), bytes);
-      NVS_MUST(gpu->cuMemcpyHtoDAsync_v2(device, near, bytes, stream));
+      const CUDA_MEMCPY2D rows = rows_in(device, near, bytes);
+      NVS_MUST(by_rows ? gpu->cuMemcpy2DAsync_v2(&rows, stream)
+                       : gpu->cuMemcpyHtoDAsync_v2(device, near, bytes, stream));
       NVS_MUST(gpu->cuStreamSynchronize(stream));
     }
     say("copied in");
@@ -53,7 +82,9 @@ int copies(int argc, char** argv) {
     if (waits) {
       NVS_MUST(gpu->cuMemcpyDtoH_v2(pageable.data(), device, bytes));
     } else {
-      NVS_MUST(gpu->cuMemcpyDtoHAsync_v2(near, device, bytes, stream));
+      const CUDA_MEMCPY2D rows = rows_out(near, device, bytes);
+      NVS_MUST(by_rows ? gpu->cuMemcpy2DAsync_v2(&rows, stream)
+                       : gpu->cuMemcpyDtoHAsync_v2(near, device, bytes, stream));
       NVS_MUST(gpu->cuStreamSynchronize(stream));
     }
     say("copied out");
