@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/gangs.h"
+#include "core/overdue.h"
 #include "core/residency.h"
 
 namespace nvs::core {
@@ -14,8 +15,10 @@ std::size_t rank_of(const Gpu& gpu, Priority priority) {
   return static_cast<std::size_t>(std::find(order.begin(), order.end(), priority) - order.begin());
 }
 
-// A window that was given to a lower class because it was owed is not taken away by a higher one.
+// A window that was given to a lower class because it was owed is not taken away by a higher one,
+// nor one that a gang had to wait for too long.
 bool is_protected(const Seat& holder) {
+  if (holder.overdue) return true;
   return holder.by_floor && holder.gpu->floors.owed(holder.tenant->priority) > Duration{};
 }
 
@@ -38,7 +41,7 @@ std::optional<Choice> choose_of_class(Node& node, Gpu& gpu, Priority priority) {
     Seat& seat = is_gang ? *gang->seat : *singles.begin()->seat;
     std::vector<Seat*> members = gang_of(*seat.tenant, node.now);
     if (members.size() < 2) return Choice{&seat, {}};
-    if (can_start(node, gpu, members, seat)) return Choice{&seat, std::move(members)};
+    if (can_start(node, gpu, members, Claim::turn)) return Choice{&seat, std::move(members)};
     ++tries;
     if (is_gang) {
       ++gang;
@@ -92,6 +95,10 @@ bool may_take(const Seat& taker, const Seat& holder, Instant now, Taker as) {
 }
 
 std::optional<Choice> choose(Node& node, Gpu& gpu) {
+  if (Seat* overdue = overdue_gang(gpu, node.now)) {
+    std::vector<Seat*> gang = gang_of(*overdue->tenant, node.now);
+    if (can_start(node, gpu, gang, Claim::overdue)) return Choice{overdue, std::move(gang)};
+  }
   for (const Priority priority : order_of_classes(gpu)) {
     if (auto choice = choose_of_class(node, gpu, priority)) return choice;
   }

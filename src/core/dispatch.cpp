@@ -66,6 +66,7 @@ void contest(Node& node, Gpu& gpu, const Seat* waker) {
       !may_take(*choice->seat, holder, node.now, Taker::waiting)) {
     // It is the holder's turn again; a drain in between would only cost time.
     if (ended) renew_window(holder, node.now);
+    holder.overdue = holder.overdue && !ended;
     return;
   }
   if (wakes && choice->seat == waker) choice->seat->woke = true;

@@ -55,6 +55,42 @@ TEST_F(GangMembers, AReservationDoesNotOutlastTheMemoryOfAGpu) {
   EXPECT_TRUE(node.is_open(9, 1));
 }
 
+// Gang 9 has given GPU 0 up and works on GPU 1. Gang 8 takes GPU 0 along with GPU 2.
+TEST(GangMembersOnThreeGpus, WhereOneIsKeptAnotherGangTakesThatGpuAlone) {
+  SimNode node(3);
+  for (int client : {2, 8, 9}) node.join(client, client);
+  node.want(2, 2);
+  node.pass_ms(10);
+  node.want(9, 0);
+  node.want(9, 1);
+  node.drained(9, 0);
+  node.want(8, 2);
+  node.want(8, 0);
+  node.pass_ms(11);
+  ASSERT_TRUE(node.is_closing(2, 2));
+  EXPECT_TRUE(node.is_open(9, 1));
+  node.drained(2, 2);
+  EXPECT_TRUE(node.is_open(8, 0));
+}
+
+// Tenant 1 has nothing to do on GPU 2 by the time when GPU 1 is owed to its class. High gang 9 goes
+// from there, and does not come back before it.
+TEST(GangMembersOnThreeGpus, AGangGivesWayToOneThatNeedsTheGpuAloneByNow) {
+  SimNode node(3);
+  node.join(9, 9, Priority::high);
+  node.join(1, 1);
+  node.want(9, 0);
+  node.want(9, 1);
+  node.want(1, 2);
+  node.want(1, 1);
+  node.idle(1, 2);
+  node.pass_ms(121);
+  ASSERT_TRUE(node.is_closing(9, 1));
+  node.drained(9, 0, true);
+  node.drained(9, 1, true);
+  EXPECT_TRUE(node.is_open(1, 1));
+}
+
 TEST(GangMembersOnThreeGpus, AGpuThatALeftMemberWantedIsFreeForOthers) {
   SimNode node(3);
   for (int client : {1, 2, 3}) node.join(client, client);

@@ -2,10 +2,10 @@
 #include "core/gangs.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "core/choice.h"
+#include "core/overdue.h"
 #include "core/residency.h"
 #include "core/windows.h"
 
@@ -27,28 +27,37 @@ bool a_single_precedes(const Seat& seat, Instant now) {
 
 // The same for gangs; but one gives way only to those that have waited longer. If each gave way to
 // whoever comes first on one of its GPUs, each might be first somewhere, and none would start.
-bool an_older_gang_precedes(const Seat& seat, Instant now) {
-  const auto age = [](const Tenant& tenant) { return std::pair(tenant.waiting_since, tenant.id); };
+// One of a lower class is given way to when it is overdue, and not before: it may lack another GPU.
+bool a_gang_precedes(const Seat& seat, Instant now) {
+  const Tenant& tenant = *seat.tenant;
   for (const Priority priority : order_of_classes(*seat.gpu)) {
     int looks = 0;
     for (const LineKey& key : seat.gpu->line.gangs(priority)) {
       if (key.seat == &seat || !precedes(*key.seat, seat, now) || ++looks > kGangTries) break;
-      if (age(*key.seat->tenant) < age(*seat.tenant)) return true;
+      const Tenant& other = *key.seat->tenant;
+      if (priority >= tenant.priority && is_older(other, tenant)) return true;
+      if (!is_gang(other, now)) return true;  // it was one, and needs this GPU alone by now
     }
   }
   return false;
 }
 
-bool may_have(const Seat& seat, Instant now) {
+bool has_turn(const Seat& seat, Instant now) {
   const Gpu& gpu = *seat.gpu;
-  if (gpu.reserved != nullptr && gpu.reserved != seat.tenant) return false;
   if (gpu.open == &seat) {
     // When its window is over it needs another one here as well, and comes in its turn.
     if (gpu.line.empty() || now < seat.window_end) return true;
   } else if (gpu.open != nullptr && !may_take(seat, *gpu.open, now, Taker::gang)) {
     return false;
   }
-  return !a_single_precedes(seat, now) && !an_older_gang_precedes(seat, now);
+  return !a_single_precedes(seat, now) && !a_gang_precedes(seat, now);
+}
+
+// Nobody's turn counts any more, but for a window that somebody else had to wait for as long.
+bool may_claim(const Seat& seat, Instant now) {
+  const Seat* holder = seat.gpu->open;
+  if (holder == nullptr || holder == &seat || !holder->overdue) return true;
+  return now >= holder->window_end || is_idle(*holder);
 }
 
 // Free, or held by this seat.
@@ -56,6 +65,19 @@ bool is_free_for(const Seat& seat) {
   return std::all_of(
       seat.gpu->holders.begin(), seat.gpu->holders.end(),
       [&seat](const Seat* other) { return other == &seat && other->hold == Hold::open; });
+}
+
+// Is the GPU on its way to a gang that is overdue and comes first?
+bool is_claimed(const Seat& seat, Instant now, Claim claim) {
+  const Seat* overdue = overdue_gang(*seat.gpu, now);
+  if (overdue == nullptr || overdue == &seat) return false;
+  return claim == Claim::turn || is_older(*overdue->tenant, *seat.tenant);
+}
+
+bool may_have(const Seat& seat, Instant now, Claim claim) {
+  const Gpu& gpu = *seat.gpu;
+  if (gpu.reserved != nullptr && gpu.reserved != seat.tenant) return false;
+  return claim == Claim::overdue ? may_claim(seat, now) : has_turn(seat, now);
 }
 
 // When it is not active any more, if nothing happens until then.
@@ -76,6 +98,11 @@ bool is_active(const Seat& seat, Instant now) {
   return seat.ended_busy && (seat.hold == Hold::closing || now - seat.ended <= kGangMemory);
 }
 
+bool is_gang(const Tenant& tenant, Instant now) {
+  const auto active = [now](const auto& seat) { return seat && is_active(*seat, now); };
+  return std::count_if(tenant.seats.begin(), tenant.seats.end(), active) > 1;
+}
+
 std::vector<Seat*> gang_of(const Tenant& tenant, Instant now) {
   std::vector<Seat*> gang;
   if (tenant.seats.size() < 2) return gang;
@@ -94,10 +121,16 @@ void line_up(Node& node, Seat& seat) {
   }
 }
 
-bool can_start(Node& node, Gpu& gpu, const std::vector<Seat*>& gang, const Seat& chosen) {
+bool can_start(Node& node, Gpu& gpu, const std::vector<Seat*>& gang, Claim claim) {
+  // Where it need not wait for a drain it is in nobody's way: what it opens can be taken from it.
+  const bool all_free =
+      std::all_of(gang.begin(), gang.end(), [](const Seat* seat) { return is_free_for(*seat); });
   for (const Seat* seat : gang) {
-    if (seat == &chosen && gpu.open == nullptr) continue;  // it is first in line on a free GPU
-    if (may_have(*seat, node.now)) continue;
+    const bool is_first = seat->gpu == &gpu && gpu.open == nullptr;  // in line, on a free GPU
+    if ((is_first || may_have(*seat, node.now, claim)) &&
+        (all_free || !is_claimed(*seat, node.now, claim))) {
+      continue;
+    }
     const Gpu& there = *seat->gpu;
     Instant again = node.now + span_of(there.policy);
     if (there.open != nullptr && there.open->window_end > node.now) {
@@ -119,7 +152,9 @@ void reserve(Node& node, const std::vector<Seat*>& gang) {
   }
   for (Seat* seat : gang) {
     Seat* holder = seat->gpu->open;
-    if (holder != nullptr && holder != seat) end_window(node, *holder);
+    if (holder == nullptr || holder == seat) continue;
+    // One that another gang only keeps here ends here alone.
+    is_kept(*holder) ? end_window_here(node, *holder) : end_window(node, *holder);
   }
 }
 
@@ -141,6 +176,7 @@ void open_reserved(Node& node, Gpu& gpu) {
     return;
   }
   if (!free) return;
+  const bool overdue = is_overdue(tenant, node.now);
   Seat* any = nullptr;
   for (Gpu* other : std::exchange(tenant.reserved, {})) {
     other->reserved = nullptr;
@@ -149,6 +185,7 @@ void open_reserved(Node& node, Gpu& gpu) {
     seat.accrue(node.now);
     seat.in_gang = true;
     if (seat.hold == Hold::none) open_window(node, seat);
+    seat.overdue = overdue;
     any = &seat;
   }
   set_window(*any, node.now);
@@ -195,18 +232,13 @@ void cancel_reservation(Node& node, Tenant& tenant) {
   }
 }
 
-void level_gang(Node& node, Tenant& tenant) {
-  Service most = std::numeric_limits<Service>::min();
+void disband(const Tenant& tenant) {
+  const auto holds = [](const auto& seat) {
+    return seat && seat->in_gang && seat->hold != Hold::none;
+  };
+  if (std::any_of(tenant.seats.begin(), tenant.seats.end(), holds)) return;
   for (const auto& seat : tenant.seats) {
-    if (!seat || !seat->in_gang) continue;
-    if (seat->hold != Hold::none) return;
-    seat->gpu->account(node.now);
-    most = std::max(most, seat->service - seat->gpu->floor_of(tenant.priority));
-  }
-  for (const auto& seat : tenant.seats) {
-    if (!seat || !seat->in_gang) continue;
-    seat->in_gang = false;
-    set_service(node, *seat, seat->gpu->floor_of(tenant.priority) + most);
+    if (seat) seat->in_gang = false;
   }
 }
 

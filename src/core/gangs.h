@@ -18,6 +18,9 @@ inline constexpr int kGangTries = 8;
 // ago?
 bool is_active(const Seat& seat, Instant now);
 
+// Is the tenant active on several GPUs?
+bool is_gang(const Tenant& tenant, Instant now);
+
 // Where the tenant is active, in the order of GPUs.
 std::vector<Seat*> gang_of(const Tenant& tenant, Instant now);
 
@@ -25,8 +28,12 @@ std::vector<Seat*> gang_of(const Tenant& tenant, Instant now);
 // with the gangs from now on.
 void line_up(Node& node, Seat& seat);
 
-// Is it its turn on all of them? If not, `gpu`'s try_again says when to ask again.
-bool can_start(Node& node, Gpu& gpu, const std::vector<Seat*>& gang, const Seat& chosen);
+enum class Claim : std::uint8_t {
+  turn,     // it is its turn on all of them
+  overdue,  // it has waited so long that it is (overdue.h)
+};
+// May it have all of them? If not, `gpu`'s try_again says when to ask again.
+bool can_start(Node& node, Gpu& gpu, const std::vector<Seat*>& gang, Claim claim);
 
 // Keeps these GPUs for the gang, and ends the windows of others on them.
 void reserve(Node& node, const std::vector<Seat*>& gang);
@@ -52,8 +59,7 @@ void set_window(Seat& seat, Instant begin);
 // the end of its window there ends it here too.
 void renew_window(Seat& seat, Instant begin);
 
-// After the last window of a gang has ended: it gets the same place in the order on all its GPUs,
-// that of the one where it was served most, or the least served one would decide for all.
-void level_gang(Node& node, Tenant& tenant);
+// After a window of a gang has ended: with the last of them it does not run as one any more.
+void disband(const Tenant& tenant);
 
 }  // namespace nvs::core

@@ -221,6 +221,27 @@ TEST(GangShares, OfALowClassAreServedBesideHighTenants) {
   EXPECT_GT(node.used(9, 1).seconds() / 20, 0.12);
 }
 
+// Gang 8 waits for its turn on GPU 1 most of the time. It is older, and comes first on GPU 0; but
+// gang 9 does not wait for it there.
+TEST(GangShares, OfOneBesideAnotherThatLacksAGpu) {
+  SimNode node(3);
+  for (const int client : {1, 8, 9}) node.join(client, client);
+  for (int single = 20; single < 40; ++single) {
+    node.join(single, single);
+    node.saturate(single, 1);
+  }
+  node.saturate(1, 2);
+  node.saturate(8, 0);
+  node.saturate(8, 1);
+  node.pass_ms(3);
+  node.saturate(9, 0);
+  node.saturate(9, 2);
+  node.pass_ms(10'000);
+  EXPECT_NEAR(node.used(9, 2).seconds() / 10, 0.5, 0.03);
+  EXPECT_NEAR(node.used(1, 2).seconds() / 10, 0.5, 0.03);
+  EXPECT_NEAR(node.used(8, 1).seconds() / 10, 1.0 / 21, 0.01);
+}
+
 TEST_F(Gangs, OneThatHoldsAGpuAndWantsAnotherWaitsThereInOrder) {
   node.want(9, 0);
   node.want(1, 1);

@@ -33,7 +33,10 @@ void Gpu::account(Instant now) {
 
 Service Gpu::floor_of(Priority priority) {
   Service least = std::numeric_limits<Service>::max();
-  if (const LineKey* first = line.first(priority)) least = first->service;
+  // Gangs may be far behind because of another GPU: whoever came in there would keep all others
+  // off.
+  const WaitingLine::Ordered& singles = line.singles(priority);
+  if (!singles.empty()) least = singles.begin()->service;
   if (has_windows()) {
     for (const Seat* seat : holders) {
       if (seat->tenant->priority == priority) {

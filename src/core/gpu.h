@@ -50,7 +50,7 @@ struct Gpu {
   // The totals as they are at `now`, which is not before the last account().
   Duration held_at(Instant now) const;
   Duration handover_at(Instant now) const;
-  // The least service among those of a class that wait or hold; it never falls.
+  // The least service among those of a class that hold it or wait for it alone; it never falls.
   Service floor_of(Priority priority);
 
  private:

@@ -47,6 +47,7 @@ struct Seat {
   bool as_gang = false;   // in which half of the line
   bool in_gang = false;   // its window ends together with the tenant's others
   bool by_floor = false;  // its window was owed to its class
+  bool overdue = false;   // or to its gang, which had waited long enough
   bool woke = false;      // it takes the GPU from somebody in the middle of a window
   bool ended_busy = false;
   bool took_over = false;  // before its window another tenant had one

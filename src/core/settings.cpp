@@ -25,7 +25,7 @@ void begin_concurrent(Node& node, Gpu& gpu) {
   gpu.open = nullptr;
   for (Seat* seat : gpu.holders) {
     const bool was_in_gang = std::exchange(seat->in_gang, false);
-    if (was_in_gang) level_gang(node, *seat->tenant);
+    if (was_in_gang) disband(*seat->tenant);
     if (seat->hold == Hold::open) refresh_terms(node, *seat);
   }
 }
@@ -103,8 +103,14 @@ void set_priority(Node& node, Tenant& tenant, Priority priority) {
 }
 
 void set_weight(Node& node, Tenant& tenant, std::uint32_t weight) {
-  for_each_seat(tenant, [&node](Seat& seat) { seat.accrue(node.now); });
+  for_each_seat(tenant, [&node](Seat& seat) {
+    seat.accrue(node.now);
+    if (seat.waiting) seat.gpu->line.remove(seat);
+  });
   tenant.weight = weight;
+  for_each_seat(tenant, [](Seat& seat) {
+    if (seat.waiting) seat.gpu->line.add(seat);
+  });
 }
 
 void pause(Node& node, Tenant& tenant) {

@@ -10,6 +10,10 @@ LineKey WaitingLine::key_of(Seat& seat) {
   return {seat.service, seat.waiting_since, seat.tenant->id, &seat};
 }
 
+AgeKey WaitingLine::age_of(Seat& seat) {
+  return {seat.tenant->waiting_since, seat.tenant->id, &seat};
+}
+
 WaitingLine::Ordered& WaitingLine::line_of(const Seat& seat) {
   return lines_[seat.as_gang ? 1 : 0][index(seat.tenant->priority)];
 }
@@ -17,12 +21,16 @@ WaitingLine::Ordered& WaitingLine::line_of(const Seat& seat) {
 void WaitingLine::add(Seat& seat) {
   const bool fresh = line_of(seat).insert(key_of(seat)).second;
   NVS_ASSERT(fresh);
+  if (seat.as_gang) ages_[index(seat.tenant->priority)].insert(age_of(seat));
+  weights_[index(seat.tenant->priority)] += seat.tenant->weight;
   ++size_;
 }
 
 void WaitingLine::remove(Seat& seat) {
   const std::size_t gone = line_of(seat).erase(key_of(seat));
   NVS_ASSERT(gone == 1);
+  if (seat.as_gang) ages_[index(seat.tenant->priority)].erase(age_of(seat));
+  weights_[index(seat.tenant->priority)] -= seat.tenant->weight;
   --size_;
 }
 
@@ -43,6 +51,11 @@ const LineKey* WaitingLine::first(Priority priority) const {
   if (gang.empty()) return single.empty() ? nullptr : &*single.begin();
   if (single.empty() || *gang.begin() < *single.begin()) return &*gang.begin();
   return &*single.begin();
+}
+
+Seat* WaitingLine::oldest_gang(Priority priority) const {
+  const std::set<AgeKey>& ages = ages_[index(priority)];
+  return ages.empty() ? nullptr : ages.begin()->seat;
 }
 
 }  // namespace nvs::core

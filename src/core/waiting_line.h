@@ -26,12 +26,22 @@ struct LineKey {
   }
 };
 
+// By how long a gang waits, for the first of its GPUs.
+struct AgeKey {
+  Instant since;
+  TenantId tenant;
+  Seat* seat;
+  bool operator<(const AgeKey& other) const {
+    return std::tie(since, tenant) < std::tie(other.since, other.tenant);
+  }
+};
+
 class WaitingLine {
  public:
   using Ordered = std::set<LineKey>;
 
-  // The seat's class, service, waiting_since and as_gang must not change while it stands in the
-  // line.
+  // What the order follows from (the seat's class, weight, service, waiting_since and as_gang, and
+  // its tenant's waiting_since) must not change while it stands in the line.
   void add(Seat& seat);
   void remove(Seat& seat);
   // It has turned out to need several GPUs.
@@ -44,13 +54,20 @@ class WaitingLine {
   const Ordered& gangs(Priority priority) const { return lines_[1][index(priority)]; }
   // The least served of a class; nothing if nobody of it waits.
   const LineKey* first(Priority priority) const;
+  // The gang of a class that has waited longest; nothing if none waits.
+  Seat* oldest_gang(Priority priority) const;
+  // Of all that wait.
+  std::uint32_t weight_of(Priority priority) const { return weights_[index(priority)]; }
 
  private:
   static std::size_t index(Priority priority) { return static_cast<std::size_t>(priority); }
   static LineKey key_of(Seat& seat);
+  static AgeKey age_of(Seat& seat);
   Ordered& line_of(const Seat& seat);
 
   std::array<std::array<Ordered, kPriorities>, 2> lines_;
+  std::array<std::set<AgeKey>, kPriorities> ages_;  // of the gangs
+  std::array<std::uint32_t, kPriorities> weights_{};
   std::uint32_t size_ = 0;
 };
 

@@ -87,9 +87,9 @@ void release(Node& node, Seat& seat) {
   if (gpu.open == &seat) gpu.open = nullptr;
   seat.note_burst(node.now, seat.hold == Hold::open || !seat.ended_busy);
   seat.hold = Hold::none;
-  seat.by_floor = false;
+  seat.by_floor = seat.overdue = false;
   seat.ended = node.now;
-  if (seat.in_gang) level_gang(node, *seat.tenant);
+  if (seat.in_gang) disband(*seat.tenant);
 }
 
 void open_gate(Node& node, Gate& gate) {
@@ -101,6 +101,14 @@ void open_gate(Node& node, Gate& gate) {
     it.grant = node.fresh_grant();
   });
   node.emit(OpenWindow{gate.client, gate.seat->gpu->id, gate.grant, gate.seat->terms});
+}
+
+// What it could not use because it lacked another GPU is gone: it does not catch up with all of it.
+void limit_credit(Seat& seat) {
+  Gpu& gpu = *seat.gpu;
+  const Service credit = scaled(span_of(gpu.policy) * kGangCreditWindows, 100) +
+                         scaled(kSleeperCredit, seat.tenant->weight);
+  seat.service = std::max(seat.service, gpu.floor_of(seat.tenant->priority) - credit);
 }
 
 // Places that the gang kept and does not need any more.
@@ -120,6 +128,7 @@ void open_window(Node& node, Seat& seat) {
     NVS_ASSERT(gpu.open == nullptr);
     gpu.open = &seat;
   }
+  limit_credit(seat);
   if (std::exchange(seat.woke, false)) {
     seat.service += scaled(kSwitchCost, seat.tenant->weight);
   }

@@ -13,11 +13,11 @@
 // higher class, and for one that is owed to another class.
 //
 // Gangs: a GPU may be kept for one until the slowest of its GPUs has drained, and its window is as
-// long as that of the slowest: a piece is that of all GPUs together. While a gang cannot start, the
-// others use its GPUs and get ahead of it by as much; when it can, it catches up with that. A gang
-// needs its turn on all GPUs, and what keeps it from one counts for all.
-// The rules do not promise that the floors of a low class are owed on several GPUs at one time, if
-// singles of that class use them up on each: such a gang may wait longer than this.
+// long as that of the slowest: a piece is that of all GPUs together. One that could not start is
+// let ahead of the others by some windows when it can, and no more.
+// A gang is overdue when it has waited for as long as its class's share of a GPU takes to come to a
+// window for each tenant of the class, by weight. Then it waits for gangs that are older, each of
+// them once: until what is open or reserved has ended, and for the window itself.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -31,6 +31,7 @@ namespace {
 
 // For messages under way: those of late processes take a quarter of a second.
 constexpr Duration kLeast = Duration::from_s(1);
+constexpr std::int64_t kWeightMax = 500;  // of those that are drawn
 constexpr Duration kInterval = Duration::from_ms(50);
 
 class ServiceBound : public Checker {
@@ -115,12 +116,33 @@ class ServiceBound : public Checker {
     for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
       piece += piece_of(ledger, core::GpuId{index});
     }
-    if (!ledger.may_be_gang(mine)) return slack + on_one(ledger, id, mine, since, piece);
-    Duration sum;
-    for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
-      sum += on_one(ledger, core::GpuId{index}, mine, since, piece);
+    const Duration alone = on_one(ledger, id, mine, since, piece);
+    if (!ledger.may_be_gang(mine)) return slack + alone;
+    // It may also have had no need of its other GPUs for a while.
+    return slack + std::max(alone, patience(ledger, mine, since) + piece * 2 * gangs);
+  }
+
+  // Until it and all older gangs of its class are overdue.
+  Duration patience(const Ledger& ledger, core::TenantId mine, Instant since) const {
+    const LedgerTenant& me = ledger.tenant(mine);
+    Duration window;
+    for (const LedgerGpu& gpu : ledger.gpus()) window = std::max(window, longest_window(gpu));
+    std::int64_t weights = 0;
+    std::int64_t lightest = me.weight;
+    for (const LedgerTenant& other : ledger.tenants()) {
+      if (!other.here || other.priority != me.priority) continue;
+      weights += other.weight;
+      if (ledger.may_be_gang(number_of(ledger, other))) {
+        lightest = std::min<std::int64_t>(lightest, other.weight);
+      }
     }
-    return slack + sum;
+    for (const Instant joined : joined_at_) weights += joined > since ? kWeightMax : 0;
+    const auto share = std::min<std::int64_t>(share_of(me.priority), core::kFloorShareNormal);
+    return window * 1000 / share * weights / lightest;
+  }
+
+  static core::TenantId number_of(const Ledger& ledger, const LedgerTenant& tenant) {
+    return static_cast<core::TenantId>(&tenant - ledger.tenants().data());
   }
 
   Duration on_one(const Ledger& ledger, core::GpuId id, core::TenantId mine, Instant since,
@@ -128,29 +150,21 @@ class ServiceBound : public Checker {
     const LedgerTenant& me = ledger.tenant(mine);
     std::int64_t hundredths = 100;  // of pieces that its class takes before it
     bool classes = false;
-    Duration behind;  // what gangs that could not start have to catch up with
     for (const LedgerTenant& other : ledger.tenants()) {
       if (!other.here || &other == &me || !was_about(other, id)) continue;
       if (other.priority == me.priority) {
         hundredths += 100 + 100 * other.weight / me.weight;
-        const auto number = static_cast<core::TenantId>(&other - ledger.tenants().data());
-        if (ledger.may_be_gang(number)) {
-          behind += longest_wait(ledger, number, id) * other.weight / me.weight;
+        if (ledger.may_be_gang(number_of(ledger, other))) {
+          hundredths += core::kGangCreditWindows * other.weight;
         }
       } else {
         classes = true;
       }
     }
     for (const Instant joined : joined_at_) hundredths += joined > since ? 200 : 0;
-    const Duration own = piece * hundredths / 100 + behind;
+    const Duration own = piece * hundredths / 100;
     if (!classes) return own;
     return own * 1000 / share_of(me.priority) + own * 3;
-  }
-
-  static Duration longest_wait(const Ledger& ledger, core::TenantId tenant, core::GpuId id) {
-    const Standing& standing = ledger.standing(tenant, id);
-    if (!standing.waits_since) return standing.longest_wait;
-    return std::max(standing.longest_wait, ledger.now() - *standing.waits_since);
   }
 
   static bool was_about(const LedgerTenant& tenant, core::GpuId id) {
