@@ -95,6 +95,10 @@ bool on_drained(Node& node, Gate& gate, GrantId grant, bool waiting) {
     // What somebody brought who was let in is done. Whoever could not drain may need more of it.
     const bool let_in = std::exchange(gate.let_in, false);
     if (let_in && waiting && is_stalled(*gate.seat->tenant)) let_one_in(node, gate);
+    if (let_in && !waiting) {
+      node.change(gate, [](Gate& it) { it.wants = false; });
+      settle(node, *gate.seat);
+    }
     return false;
   }
   node.change(gate, [waiting](Gate& it) {
@@ -124,7 +128,13 @@ void on_still_draining(Node& node, Gate& gate, GrantId grant, Duration remaining
 }
 
 void on_stalled(Node& node, Gate& gate, GrantId grant) {
-  if (!is_asked(gate) || gate.grant != grant) return;
+  if (gate.grant != grant) return;
+  if (gate.let_in) {
+    // It was let in, and the drain that stalled was done by then: now it is ahead of the others.
+    let_in(node, *gate.seat->tenant,
+           [](const Gate& it) { return it.state == GateState::closed && !it.let_in; });
+  }
+  if (!is_asked(gate)) return;
   note_heard(node, gate);
   gate.stalled = true;
   // One that drains itself is ahead of those that have drained. If both were let in, it would stay

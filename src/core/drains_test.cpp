@@ -139,10 +139,33 @@ TEST_F(Drains, WhoeverIsLetInGoesOnAsLongAsTheStallDoes) {
   node.step(Drained{ClientId{3}, GpuId{0}, GrantId{3}, false});
   EXPECT_EQ(node.effects_text(), "") << "nobody waits there";
   node.stalled(1);
+  EXPECT_EQ(node.effects_text(), "");
+  EXPECT_EQ(node.view().gpus[0].waiting, 1U) << "tenant 2 alone";
+  node.want(3);
+  node.stalled(1);
   EXPECT_EQ(node.effects_text(), "let_one_in client=3 gpu=0 grant=4\n");
   node.drained(1);
   node.step(Drained{ClientId{3}, GpuId{0}, GrantId{4}, true});
   EXPECT_EQ(node.effects_text(), "") << "the stall is over";
+}
+
+// The stall was over before it was let in. What it brought waits for another of its tenant.
+TEST_F(Drains, WhoeverIsLetInTooLateIsCaughtUpWith) {
+  node.join(3, 1);
+  node.join(4, 1);
+  node.want(3);
+  node.stalled(1);
+  ASSERT_EQ(node.effects_text(), "let_one_in client=3 gpu=0 grant=2\n");
+  node.drained(1, 0, true);
+  ASSERT_TRUE(node.is_open(2));
+  node.want(3);
+  node.step(DrainStalled{ClientId{3}, GpuId{0}, GrantId{2}});
+  EXPECT_EQ(node.effects_text(), "let_one_in client=1 gpu=0 grant=4\n") << "not client 3 itself";
+  node.want(4);
+  node.step(DrainStalled{ClientId{3}, GpuId{0}, GrantId{2}});
+  EXPECT_EQ(node.effects_text(), "let_one_in client=4 gpu=0 grant=5\n") << "client 1 is at it";
+  node.step(Drained{ClientId{1}, GpuId{0}, GrantId{4}, true});
+  EXPECT_EQ(node.effects_text(), "") << "one was enough, or the stall is said again";
 }
 
 TEST_F(Drains, WhoeverIsLetInMayRefuseToo) {

@@ -36,7 +36,8 @@ struct CloseWindow {
   GpuId gpu;
   GrantId grant;
 };
-// Let one submission that waits at the closed gate in: work under way may depend on it.
+// Let one submission that waits at the closed gate in: work under way may depend on it. Whoever has
+// drained the grant meanwhile leaves it.
 struct LetOneIn {
   ClientId client;
   GpuId gpu;

@@ -2,6 +2,7 @@
 #include "ledger.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace nvs::sim {
 namespace {
@@ -233,7 +234,8 @@ void Ledger::on(const core::Drained& event) {
   if (slot == nullptr) {
     // Of an earlier window; but threads stand at its gate all the same.
     if (Slot* closed = slot_of(event); closed != nullptr && closed->grant == event.grant) {
-      closed->let_in = false;
+      if (std::exchange(closed->let_in, false)) closed->wants = event.waiting;
+      refresh(client(event.client)->tenant, event.gpu);
     }
     if (event.waiting) on(core::Wanted{event.client, event.gpu});
     return;

@@ -215,6 +215,8 @@ void SimProcess::handle(const core::CloseWindow& effect) {
 void SimProcess::handle(const core::LetOneIn& effect) {
   Seat* seat = seat_on(effect.gpu);
   if (seat == nullptr || seat->open || (seat->closing && seat->grant > effect.grant)) return;
+  // It has drained meanwhile, and needs nobody any more: one that was closed gets a fresh grant.
+  if (!seat->closing && seat->grant == effect.grant) return;
   seat->grant = effect.grant;
   // Those who still wait then say so again.
   seat->told_want = false;

@@ -151,7 +151,7 @@ TEST(World, LetsLateMembersInUntilTheOthersHaveCaughtUp) {
     EXPECT_GE(count_lines(lines, "let_one_in", "client=5 gpu=1 ", until), 4);
     EXPECT_GE(count_lines(lines, "let_one_in", "client=6 gpu=0 ", until), 4);
     EXPECT_EQ(count_lines(lines, "refused", "", "never"), 0);
-    for (const char* client : {"client=1 gpu=0 grant=1", "client=2 gpu=1 grant=2"}) {
+    for (const char* client : {"client=1 gpu=0 grant=1 ", "client=2 gpu=1 grant=2 "}) {
       EXPECT_EQ(count_lines(lines, "drained", client, until), 1) << client;
     }
     return;

@@ -156,6 +156,8 @@ void let_in(const wire::LetIn& message) {
   const bool closed = mine.phase == Phase::closed;
   // A newer grant than that of the drain under way: it was let in before, and is so again.
   if (!closed && (mine.phase != Phase::draining || mine.grant > message.grant)) return;
+  // It has drained meanwhile, and what comes in now might wait for others that have too.
+  if (closed && mine.grant == message.grant) return;
   mine.grant = message.grant;
   // Those who still wait then say so again.
   wanted[gpu].store(false);

@@ -127,6 +127,16 @@ TEST_F(Windows, WhoeverIsLetInIsWaitedForBeforeTheDrain) {
   expect_drained(8);
 }
 
+TEST_F(Windows, NobodyIsLetInForADrainThatIsDone) {
+  open(7);
+  close(7);
+  complete_drain();
+  expect_drained(7);
+  session::let_in({.grant = 7});
+  EXPECT_FALSE(gate::may_let_in(0));
+  EXPECT_EQ(gpu().phase, session::Phase::closed);
+}
+
 // As if the gate had been so for longer.
 TEST_F(Windows, WhatWasBilledIsToldToTheNextDaemon) {
   constexpr std::int64_t kSecond_ns = 1'000'000'000;

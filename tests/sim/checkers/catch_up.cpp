@@ -3,6 +3,7 @@
 // submission, in the same step. One that is draining itself is ahead of those rather than behind:
 // it must be let in only where nobody else waits, or they would never catch up. When what somebody
 // was let in with is done, more waits there, and the stall goes on, the next is let in at once.
+// Somebody may be let in when the stall is just over; if that stalls, the rest is let in after it.
 // Nobody is let in for another reason.
 #include <map>
 #include <utility>
@@ -58,7 +59,14 @@ class CatchUp : public Checker {
 
   void on_stall(const Ledger& ledger, const core::DrainStalled& stalled) {
     const Slot* slot = ledger.slot(stalled.client, stalled.gpu);
-    if (slot == nullptr || !slot->stalled || slot->grant != stalled.grant) return;
+    if (slot == nullptr || slot->grant != stalled.grant) return;
+    if (slot->gate == Slot::Gate::closed && slot->let_in) {
+      stalled_ = true;
+      for_each_gate(ledger, stalled.client, [this](Gate gate, const Slot& other) {
+        if (other.wants && other.gate == Slot::Gate::closed && !other.let_in) due_.push_back(gate);
+      });
+    }
+    if (!slot->stalled) return;
     stalled_ = true;
     for_each_gate(ledger, stalled.client, [this](Gate gate, const Slot& other) {
       if (!other.wants || other.gate == Slot::Gate::open) return;

@@ -151,6 +151,20 @@ TEST(CatchUp, FindsAStallThatIsNotHelped) {
   expect_complaint(begin().tick({let_in(2, 9, 1)}), "without a stalled drain");
 }
 
+TEST(CatchUp, FindsOneThatWasLetInTooLateAndIsNotHelped) {
+  const auto begin = [] {
+    History history(make_catch_up());
+    history.join(1, 1).join(2, 1).join(3, 3).want(1, {open(1, 1)}).want(3, {close(1, 1)}).want(2);
+    history.step(core::DrainStalled{ClientId{1}, GpuId{0}, GrantId{1}}, {let_in(2, 9)});
+    history.drained(1, 1, {open(3, 10)}).want(1).want(2);
+    return history;
+  };
+  const core::DrainStalled stalled{ClientId{2}, GpuId{0}, GrantId{9}};
+  EXPECT_EQ(begin().step(stalled, {let_in(1, 11)}).complaint(), "");
+  expect_complaint(begin().step(stalled), "is not let in");
+  expect_complaint(begin().step(stalled, {let_in(1, 11), let_in(2, 12)}), "waits for nothing");
+}
+
 TEST(CatchUp, FindsAChainThatIsCutShortOrGoesOnForNothing) {
   const auto begin = [] {
     History history(make_catch_up());
@@ -245,13 +259,13 @@ TEST(ServiceBound, GivesThoseMoreTimeWhoWaitForASlowDrain) {
   expect_complaint(history.wait(ms(200)).tick({}), "has waited");
 }
 
-// It waits for GPU 0, but has to have both, and a higher class is on GPU 1.
-TEST(ServiceBound, GivesAGangTheTimeOfAllItsGpus) {
+// Alone on GPU 0 it would wait for nobody, but it has to have both, and a higher class is on GPU 1.
+TEST(ServiceBound, GivesAGangTheTimeUntilItIsOverdue) {
   History history(make_service_bound(), 2);
   history.join(1, 1, Priority::high).join(2, 2, Priority::low).want(1, {open(1, 1, {}, 1)}, 1);
   history.want(2, {}, 0).want(2, {}, 1);
-  EXPECT_EQ(history.wait(ms(1900)).tick({}).complaint(), "");
-  expect_complaint(history.wait(ms(200)).tick({}), "has waited");
+  EXPECT_EQ(history.wait(ms(1460)).tick({}).complaint(), "");
+  expect_complaint(history.wait(ms(60)).tick({}), "has waited");
 }
 
 // Two tenants take turns of these lengths for a while.
