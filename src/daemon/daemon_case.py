@@ -88,8 +88,12 @@ class DaemonCase(unittest.TestCase):
     def clean(self, daemon):
         if daemon.process.poll() is None:
             daemon.process.kill()
+        if not daemon.process.stderr.closed:
             daemon.wait()
-        daemon.process.stderr.close()
+            daemon.process.stderr.close()
+        # The exit status of a daemon that is killed does not tell.
+        found = [line for line in daemon.log if "Sanitizer: " in line or "runtime error: " in line]
+        self.assertEqual(found, [], "\n".join(daemon.log))
 
     def connect(self):
         client = Client(self.folder)

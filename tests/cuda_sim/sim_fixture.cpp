@@ -120,6 +120,10 @@ SimProcess::SimProcess(const SimMachine& machine, const Body& body, const Enviro
 
 SimProcess::~SimProcess() {
   if (!ended_) kill();
+  // The exit status of a process that is killed does not tell.
+  for (const char* report : {"Sanitizer: ", "runtime error: "}) {
+    EXPECT_EQ(errors().find(report), std::string::npos) << errors();
+  }
 }
 
 void SimProcess::send(int signal) const { ::kill(pid_, signal); }

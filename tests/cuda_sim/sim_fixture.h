@@ -57,7 +57,7 @@ class SimProcess {
   /// Starts a process that runs `body` and exits: with 0 if it threw nothing and all its
   /// expectations held.
   SimProcess(const SimMachine& machine, const Body& body, const Environment& more = {});
-  /// Kills a process that still runs.
+  /// Kills a process that still runs. Expects that no sanitizer has found anything in it.
   ~SimProcess();
   SimProcess(const SimProcess&) = delete;
   SimProcess& operator=(const SimProcess&) = delete;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,8 +44,12 @@ TestProcess::~TestProcess() { end(); }
 
 void TestProcess::end() {
   input_ = UniqueFd{};
-  if (pid_ != 0) ::waitpid(pid_, nullptr, 0);
+  if (pid_ == 0) return;
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
   pid_ = 0;
+  const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  EXPECT_TRUE(killed || status == 0) << "test_tenant ended with status " << status;
 }
 
 void TestProcess::kill() {

@@ -27,6 +27,7 @@ class TestProcess {
 
   unsigned pid() const { return static_cast<unsigned>(pid_); }
   bool started() const { return started_; }
+  /// Lets it end, and expects that it ends well unless it was killed.
   void end();
   /// SIGKILL. The process stays a zombie until this object goes.
   void kill();
