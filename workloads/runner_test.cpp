@@ -3,7 +3,6 @@
 // descriptor 3.
 #include "workloads/runner.h"
 
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -109,13 +108,11 @@ TEST_F(RunnerTest, TellsThatTheProgramIsNotThere) {
 }
 
 TEST_F(RunnerTest, KillsWhatTakesTooLong) {
-  RunnerOptions options = running(std::string(kReady) + "sleep 60\n");
+  RunnerOptions options = running(std::string(kReady) + "sleep 1000\n");
   options.timeout_seconds = 0.3;
-  const auto begin = std::chrono::steady_clock::now();
   const auto tenants = run_tenants({tenant("one")}, options);
   ASSERT_TRUE(tenants.has_value());
   EXPECT_NE(tenants->at(0).result.message.find("killed"), std::string::npos);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
 TEST_F(RunnerTest, KillsAllWhenCancelled) {

@@ -17,6 +17,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
+constexpr unsigned kForever = ~0U;  // ms
+
 class EventsTest : public NvmlTest {
  protected:
   EventsTest() {
@@ -95,9 +97,7 @@ TEST_F(EventsTest, WakesTheWaiter) {
     std::this_thread::sleep_for(milliseconds{50});
     append("0 94\n");
   }};
-  const auto before = Clock::now();
-  EXPECT_EQ(wait(set, 10000), NVML_SUCCESS);
-  EXPECT_LT(Clock::now() - before, milliseconds{5000});
+  EXPECT_EQ(wait(set, kForever), NVML_SUCCESS);
   EXPECT_EQ(event_.eventData, 94U);
   breaker.join();
 }
