@@ -52,7 +52,7 @@ class Scattered {
   View view_;
 };
 
-// Packs arguments as a launch does: each aligned to its own size.
+// Packs arguments as a launch does: each aligned to its own size, and nothing after the last.
 class Arguments {
  public:
   template <class... T>
@@ -64,12 +64,12 @@ class Arguments {
  private:
   template <class T>
   void add(const T& value) {
-    cursor_ = (cursor_ + sizeof(T) - 1) / sizeof(T) * sizeof(T);
-    std::memcpy(bytes_.data() + cursor_, &value, sizeof value);
-    cursor_ += sizeof(T);
+    const std::size_t at = (bytes_.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+    bytes_.resize(at + sizeof(T));
+    bytes_.shrink_to_fit();
+    std::memcpy(bytes_.data() + at, &value, sizeof value);
   }
-  std::array<std::byte, 64> bytes_{};
-  std::size_t cursor_ = 0;
+  std::vector<std::byte> bytes_;
 };
 
 constexpr std::uint64_t kAddress = 0;  // kernels compute on views; addresses are for the look-up

@@ -32,8 +32,7 @@ std::uint64_t Meet::compute(const MeetArguments& a, std::span<const View> views)
 
 bool Meet::waits(const std::byte* arguments, std::span<const View> views) const {
   if (views.empty()) return true;
-  MeetArguments a;
-  std::memcpy(&a, arguments, sizeof a);
+  const MeetArguments a = read(arguments);
   std::uint32_t reached = 0;
   with_word(views[1], [&](auto word) { reached = word.load(); });
   return static_cast<std::int32_t>(reached - a.round) < 0;  // rounds wrap round

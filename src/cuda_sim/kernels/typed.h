@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A built-in kernel whose arguments are a struct. PTX lays parameters out as C does, so the
-// launch's argument buffer is that struct.
+// launch's argument buffer is that struct, but for the padding at its end.
 #pragma once
 
 #include <array>
@@ -38,14 +38,21 @@ class Typed : public Builtin {
     return static_cast<double>(bytes) * world.scale / world.model.read_bytes_per_ns;
   }
 
- private:
-  static constexpr std::array<unsigned, sizeof...(kSizes)> kParameters{kSizes...};
-
   static Arguments read(const std::byte* bytes) {
-    Arguments arguments;
-    std::memcpy(&arguments, bytes, sizeof arguments);
+    static_assert(kBytes <= sizeof(Arguments) && sizeof(Arguments) < kBytes + alignof(Arguments));
+    Arguments arguments{};
+    std::memcpy(&arguments, bytes, kBytes);
     return arguments;
   }
+
+ private:
+  static constexpr std::array<unsigned, sizeof...(kSizes)> kParameters{kSizes...};
+  /// To the end of the last parameter; each is aligned to its own size.
+  static constexpr std::size_t kBytes = [] {
+    std::size_t end = 0;
+    for (const unsigned size : {kSizes...}) end = (end + size - 1) / size * size + size;
+    return end;
+  }();
 };
 
 }  // namespace nvs::sim
