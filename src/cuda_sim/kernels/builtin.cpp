@@ -10,17 +10,17 @@
 namespace nvs::sim {
 
 const Builtin* find_builtin(std::string_view name) {
-  static const Fill fill;
-  static const Step step;
-  static const Add add;
-  static const Add3 add3;
-  static const Check check;
-  static const Spin spin;
-  static const Matmul matmul;
-  static const Infer infer;
-  static const Meet meet;
-  static const std::array<const Builtin*, 9> all = {&fill, &step,   &add,   &add3, &check,
-                                                    &spin, &matmul, &infer, &meet};
+  static constexpr Fill fill;
+  static constexpr Step step;
+  static constexpr Add add;
+  static constexpr Add3 add3;
+  static constexpr Check check;
+  static constexpr Spin spin;
+  static constexpr Matmul matmul;
+  static constexpr Infer infer;
+  static constexpr Meet meet;
+  static constexpr std::array<const Builtin*, 9> all = {&fill, &step,   &add,   &add3, &check,
+                                                        &spin, &matmul, &infer, &meet};
   for (const Builtin* kernel : all) {
     if (kernel->name() == name) return kernel;
   }

@@ -29,7 +29,6 @@ struct KernelWorld {
 
 class Builtin {
  public:
-  virtual ~Builtin() = default;
   virtual const char* name() const = 0;
   /// Sizes of the parameters, in order, as its PTX declares them.
   virtual std::span<const unsigned> parameters() const = 0;
@@ -42,6 +41,10 @@ class Builtin {
   virtual bool waits(const std::byte* /*arguments*/, std::span<const View> /*views*/) const {
     return false;
   }
+
+ protected:
+  // Trivial and so never run: kernels may be in flight while exit() destroys what is static.
+  ~Builtin() = default;
 };
 
 /// Null if there is no such kernel.

@@ -25,6 +25,8 @@ class Typed : public Builtin {
   }
 
  protected:
+  ~Typed() = default;
+
   virtual double cost(const Arguments& arguments, const KernelWorld& world) const = 0;
   virtual std::vector<KernelTouch> memory(const Arguments& arguments) const = 0;
   virtual std::uint64_t compute(const Arguments& arguments, std::span<const View> views) const = 0;
