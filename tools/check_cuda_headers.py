@@ -148,7 +148,7 @@ def parse(text):
 
 
 def parse_statement(statement, found):
-    enum = re.fullmatch(r"typedef enum\s*\w*\s*\{(.*)\}\s*([\w, ]+)", statement)
+    enum = re.fullmatch(r"typedef enum\s*\w*\s*(?::\s*[\w ]+)?\{(.*)\}\s*([\w, ]+)", statement)
     struct = re.fullmatch(r"typedef (?:struct|union)\s*\w*\s*\{(.*)\}\s*([\w, ]+)", statement)
     function = re.fullmatch(
         rf"(?:CUresult|nvmlReturn_t|const char\s*\*) ?({NAME}) ?\(.*\)", statement)

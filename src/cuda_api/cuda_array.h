@@ -4,7 +4,7 @@
 
 #include "cuda_api/cuda_types.h"
 
-typedef enum CUarray_format_enum {
+typedef enum CUarray_format_enum : unsigned int {
   CU_AD_FORMAT_UNSIGNED_INT8 = 0x01,
   CU_AD_FORMAT_UNSIGNED_INT16 = 0x02,
   CU_AD_FORMAT_UNSIGNED_INT32 = 0x03,
@@ -59,26 +59,26 @@ typedef enum CUarray_format_enum {
   CU_AD_FORMAT_MAX = 0x7FFFFFFF
 } CUarray_format;
 
-typedef enum CUaddress_mode_enum {
+typedef enum CUaddress_mode_enum : unsigned int {
   CU_TR_ADDRESS_MODE_WRAP = 0,
   CU_TR_ADDRESS_MODE_CLAMP = 1,
   CU_TR_ADDRESS_MODE_MIRROR = 2,
   CU_TR_ADDRESS_MODE_BORDER = 3
 } CUaddress_mode;
 
-typedef enum CUfilter_mode_enum {
+typedef enum CUfilter_mode_enum : unsigned int {
   CU_TR_FILTER_MODE_POINT = 0,
   CU_TR_FILTER_MODE_LINEAR = 1
 } CUfilter_mode;
 
-typedef enum CUmemorytype_enum {
+typedef enum CUmemorytype_enum : unsigned int {
   CU_MEMORYTYPE_HOST = 0x01,
   CU_MEMORYTYPE_DEVICE = 0x02,
   CU_MEMORYTYPE_ARRAY = 0x03,
   CU_MEMORYTYPE_UNIFIED = 0x04
 } CUmemorytype;
 
-typedef enum CUgraphicsRegisterFlags_enum {
+typedef enum CUgraphicsRegisterFlags_enum : unsigned int {
   CU_GRAPHICS_REGISTER_FLAGS_NONE = 0x00,
   CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY = 0x01,
   CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD = 0x02,
@@ -86,13 +86,13 @@ typedef enum CUgraphicsRegisterFlags_enum {
   CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER = 0x08
 } CUgraphicsRegisterFlags;
 
-typedef enum CUgraphicsMapResourceFlags_enum {
+typedef enum CUgraphicsMapResourceFlags_enum : unsigned int {
   CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE = 0x00,
   CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY = 0x01,
   CU_GRAPHICS_MAP_RESOURCE_FLAGS_WRITE_DISCARD = 0x02
 } CUgraphicsMapResourceFlags;
 
-typedef enum CUarray_cubemap_face_enum {
+typedef enum CUarray_cubemap_face_enum : unsigned int {
   CU_CUBEMAP_FACE_POSITIVE_X = 0x00,
   CU_CUBEMAP_FACE_NEGATIVE_X = 0x01,
   CU_CUBEMAP_FACE_POSITIVE_Y = 0x02,
@@ -101,7 +101,7 @@ typedef enum CUarray_cubemap_face_enum {
   CU_CUBEMAP_FACE_NEGATIVE_Z = 0x05
 } CUarray_cubemap_face;
 
-typedef enum CUresourcetype_enum {
+typedef enum CUresourcetype_enum : unsigned int {
   CU_RESOURCE_TYPE_ARRAY = 0x00,
   CU_RESOURCE_TYPE_MIPMAPPED_ARRAY = 0x01,
   CU_RESOURCE_TYPE_LINEAR = 0x02,
@@ -171,7 +171,7 @@ typedef struct CUDA_TEXTURE_DESC_st {
   int reserved[12];
 } CUDA_TEXTURE_DESC_v1, CUDA_TEXTURE_DESC;
 
-typedef enum CUresourceViewFormat_enum {
+typedef enum CUresourceViewFormat_enum : unsigned int {
   CU_RES_VIEW_FORMAT_NONE = 0x00,
   CU_RES_VIEW_FORMAT_UINT_1X8 = 0x01,
   CU_RES_VIEW_FORMAT_UINT_2X8 = 0x02,
@@ -219,7 +219,7 @@ typedef struct CUtensorMap_st {
   alignas(128) cuuint64_t opaque[16];
 } CUtensorMap;
 
-typedef enum CUtensorMapDataType_enum {
+typedef enum CUtensorMapDataType_enum : unsigned int {
   CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
   CU_TENSOR_MAP_DATA_TYPE_UINT16,
   CU_TENSOR_MAP_DATA_TYPE_UINT32,
@@ -238,13 +238,13 @@ typedef enum CUtensorMapDataType_enum {
   CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B
 } CUtensorMapDataType;
 
-typedef enum CUtensorMapInterleave_enum {
+typedef enum CUtensorMapInterleave_enum : unsigned int {
   CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
   CU_TENSOR_MAP_INTERLEAVE_16B,
   CU_TENSOR_MAP_INTERLEAVE_32B
 } CUtensorMapInterleave;
 
-typedef enum CUtensorMapSwizzle_enum {
+typedef enum CUtensorMapSwizzle_enum : unsigned int {
   CU_TENSOR_MAP_SWIZZLE_NONE = 0,
   CU_TENSOR_MAP_SWIZZLE_32B,
   CU_TENSOR_MAP_SWIZZLE_64B,
@@ -254,19 +254,19 @@ typedef enum CUtensorMapSwizzle_enum {
   CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B
 } CUtensorMapSwizzle;
 
-typedef enum CUtensorMapL2promotion_enum {
+typedef enum CUtensorMapL2promotion_enum : unsigned int {
   CU_TENSOR_MAP_L2_PROMOTION_NONE = 0,
   CU_TENSOR_MAP_L2_PROMOTION_L2_64B,
   CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
   CU_TENSOR_MAP_L2_PROMOTION_L2_256B
 } CUtensorMapL2promotion;
 
-typedef enum CUtensorMapFloatOOBfill_enum {
+typedef enum CUtensorMapFloatOOBfill_enum : unsigned int {
   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0,
   CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
 } CUtensorMapFloatOOBfill;
 
-typedef enum CUtensorMapIm2ColWideMode_enum {
+typedef enum CUtensorMapIm2ColWideMode_enum : unsigned int {
   CU_TENSOR_MAP_IM2COL_WIDE_MODE_W = 0,
   CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128
 } CUtensorMapIm2ColWideMode;
@@ -277,17 +277,17 @@ typedef struct CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st {
   unsigned int numLevels, reserved[16];
 } CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_v1, CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC;
 
-typedef enum CUarraySparseSubresourceType_enum {
+typedef enum CUarraySparseSubresourceType_enum : unsigned int {
   CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL = 0,
   CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL = 1
 } CUarraySparseSubresourceType;
 
-typedef enum CUmemOperationType_enum {
+typedef enum CUmemOperationType_enum : unsigned int {
   CU_MEM_OPERATION_TYPE_MAP = 1,
   CU_MEM_OPERATION_TYPE_UNMAP = 2
 } CUmemOperationType;
 
-typedef enum CUmemHandleType_enum { CU_MEM_HANDLE_TYPE_GENERIC = 0 } CUmemHandleType;
+typedef enum CUmemHandleType_enum : unsigned int { CU_MEM_HANDLE_TYPE_GENERIC = 0 } CUmemHandleType;
 
 typedef struct CUarrayMapInfo_st {
   CUresourcetype resourceType;

@@ -5,7 +5,7 @@
 
 #include "cuda_api/cuda_types.h"
 
-typedef enum CUctx_flags_enum {
+typedef enum CUctx_flags_enum : unsigned int {
   CU_CTX_SCHED_AUTO = 0x00,
   CU_CTX_SCHED_SPIN = 0x01,
   CU_CTX_SCHED_YIELD = 0x02,
@@ -25,13 +25,13 @@ typedef struct CUdevprop_st {
   int SIMDWidth, memPitch, regsPerBlock, clockRate, textureAlign;
 } CUdevprop_v1, CUdevprop;
 
-typedef enum CUcomputemode_enum {
+typedef enum CUcomputemode_enum : unsigned int {
   CU_COMPUTEMODE_DEFAULT = 0,
   CU_COMPUTEMODE_PROHIBITED = 2,
   CU_COMPUTEMODE_EXCLUSIVE_PROCESS = 3
 } CUcomputemode;
 
-typedef enum CUlimit_enum {
+typedef enum CUlimit_enum : unsigned int {
   CU_LIMIT_STACK_SIZE = 0x00,
   CU_LIMIT_PRINTF_FIFO_SIZE = 0x01,
   CU_LIMIT_MALLOC_HEAP_SIZE = 0x02,
@@ -45,19 +45,19 @@ typedef enum CUlimit_enum {
   CU_LIMIT_MAX
 } CUlimit;
 
-typedef enum CUdriverProcAddress_flags_enum {
+typedef enum CUdriverProcAddress_flags_enum : unsigned int {
   CU_GET_PROC_ADDRESS_DEFAULT = 0,
   CU_GET_PROC_ADDRESS_LEGACY_STREAM = 1 << 0,
   CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 1 << 1
 } CUdriverProcAddress_flags;
 
-typedef enum CUdriverProcAddressQueryResult_enum {
+typedef enum CUdriverProcAddressQueryResult_enum : unsigned int {
   CU_GET_PROC_ADDRESS_SUCCESS = 0,
   CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,
   CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2
 } CUdriverProcAddressQueryResult;
 
-typedef enum CUexecAffinityType_enum {
+typedef enum CUexecAffinityType_enum : unsigned int {
   CU_EXEC_AFFINITY_TYPE_SM_COUNT = 0,
   CU_EXEC_AFFINITY_TYPE_MAX
 } CUexecAffinityType;
@@ -73,7 +73,7 @@ typedef struct CUexecAffinityParam_st {
   } param;
 } CUexecAffinityParam_v1, CUexecAffinityParam;
 
-typedef enum CUcigDataType_enum {
+typedef enum CUcigDataType_enum : unsigned int {
   CIG_DATA_TYPE_D3D12_COMMAND_QUEUE = 0x1,
   CIG_DATA_TYPE_NV_BLOB = 0x2
 } CUcigDataType;
@@ -89,7 +89,7 @@ typedef struct CUctxCreateParams_st {
   CUctxCigParam* cigParams;
 } CUctxCreateParams;
 
-typedef enum CUdevice_P2PAttribute_enum {
+typedef enum CUdevice_P2PAttribute_enum : unsigned int {
   CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK = 0x01,
   CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED = 0x02,
   CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED = 0x03,
@@ -98,7 +98,7 @@ typedef enum CUdevice_P2PAttribute_enum {
   CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED = 0x05
 } CUdevice_P2PAttribute;
 
-typedef enum CUatomicOperation_enum {
+typedef enum CUatomicOperation_enum : unsigned int {
   CU_ATOMIC_OPERATION_INTEGER_ADD = 0,
   CU_ATOMIC_OPERATION_INTEGER_MIN = 1,
   CU_ATOMIC_OPERATION_INTEGER_MAX = 2,
@@ -115,7 +115,7 @@ typedef enum CUatomicOperation_enum {
   CU_ATOMIC_OPERATION_MAX
 } CUatomicOperation;
 
-typedef enum CUatomicOperationCapability_enum {
+typedef enum CUatomicOperationCapability_enum : unsigned int {
   CU_ATOMIC_CAPABILITY_SIGNED = 1u << 0,
   CU_ATOMIC_CAPABILITY_UNSIGNED = 1u << 1,
   CU_ATOMIC_CAPABILITY_REDUCTION = 1u << 2,
@@ -125,32 +125,32 @@ typedef enum CUatomicOperationCapability_enum {
   CU_ATOMIC_CAPABILITY_VECTOR_32x4 = 1u << 6
 } CUatomicOperationCapability;
 
-typedef enum CUflushGPUDirectRDMAWritesOptions_enum {
+typedef enum CUflushGPUDirectRDMAWritesOptions_enum : unsigned int {
   CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST = 1 << 0,
   CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_MEMOPS = 1 << 1
 } CUflushGPUDirectRDMAWritesOptions;
 
-typedef enum CUGPUDirectRDMAWritesOrdering_enum {
+typedef enum CUGPUDirectRDMAWritesOrdering_enum : unsigned int {
   CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE = 0,
   CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER = 100,
   CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES = 200
 } CUGPUDirectRDMAWritesOrdering;
 
-typedef enum CUflushGPUDirectRDMAWritesScope_enum {
+typedef enum CUflushGPUDirectRDMAWritesScope_enum : unsigned int {
   CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER = 100,
   CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES = 200
 } CUflushGPUDirectRDMAWritesScope;
 
-typedef enum CUflushGPUDirectRDMAWritesTarget_enum {
+typedef enum CUflushGPUDirectRDMAWritesTarget_enum : unsigned int {
   CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX = 0
 } CUflushGPUDirectRDMAWritesTarget;
 
-typedef enum CUdeviceNumaConfig_enum {
+typedef enum CUdeviceNumaConfig_enum : unsigned int {
   CU_DEVICE_NUMA_CONFIG_NONE = 0,
   CU_DEVICE_NUMA_CONFIG_NUMA_NODE
 } CUdeviceNumaConfig;
 
-typedef enum CUprocessState_enum {
+typedef enum CUprocessState_enum : unsigned int {
   CU_PROCESS_STATE_RUNNING = 0,
   CU_PROCESS_STATE_LOCKED,
   CU_PROCESS_STATE_CHECKPOINTED,
@@ -181,7 +181,7 @@ typedef struct CUcheckpointUnlockArgs_st {
   cuuint64_t reserved[8];
 } CUcheckpointUnlockArgs;
 
-typedef enum CUcoredumpSettings_enum {
+typedef enum CUcoredumpSettings_enum : unsigned int {
   CU_COREDUMP_ENABLE_ON_EXCEPTION = 1,
   CU_COREDUMP_TRIGGER_HOST,
   CU_COREDUMP_LIGHTWEIGHT,
@@ -192,7 +192,7 @@ typedef enum CUcoredumpSettings_enum {
   CU_COREDUMP_MAX
 } CUcoredumpSettings;
 
-typedef enum CUCoredumpGenerationFlags {
+typedef enum CUCoredumpGenerationFlags : unsigned int {
   CU_COREDUMP_DEFAULT_FLAGS = 0,
   CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES = 1 << 0,
   CU_COREDUMP_SKIP_GLOBAL_MEMORY = 1 << 1,
@@ -205,14 +205,17 @@ typedef enum CUCoredumpGenerationFlags {
                                   CU_COREDUMP_SKIP_LOCAL_MEMORY | CU_COREDUMP_SKIP_CONSTBANK_MEMORY
 } CUCoredumpGenerationFlags;
 
-typedef enum { CU_GREEN_CTX_DEFAULT_STREAM = 0x1 } CUgreenCtxCreate_flags;
+typedef enum : unsigned int { CU_GREEN_CTX_DEFAULT_STREAM = 0x1 } CUgreenCtxCreate_flags;
 
-typedef enum {
+typedef enum : unsigned int {
   CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING = 0x1,
   CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE = 0x2
 } CUdevSmResourceSplit_flags;
 
-typedef enum { CU_DEV_RESOURCE_TYPE_INVALID = 0, CU_DEV_RESOURCE_TYPE_SM = 1 } CUdevResourceType;
+typedef enum : unsigned int {
+  CU_DEV_RESOURCE_TYPE_INVALID = 0,
+  CU_DEV_RESOURCE_TYPE_SM = 1
+} CUdevResourceType;
 
 typedef struct CUdevSmResource_st {
   unsigned int smCount, minSmPartitionSize, smCoscheduledAlignment;
@@ -227,8 +230,14 @@ typedef struct CUdevResource_st {
   };
 } CUdevResource_v1, CUdevResource;
 
-typedef enum CUlogLevel_enum { CU_LOG_LEVEL_ERROR = 0, CU_LOG_LEVEL_WARNING = 1 } CUlogLevel;
+typedef enum CUlogLevel_enum : unsigned int {
+  CU_LOG_LEVEL_ERROR = 0,
+  CU_LOG_LEVEL_WARNING = 1
+} CUlogLevel;
 
 typedef void (*CUlogsCallback)(void* data, CUlogLevel logLevel, char* message, size_t length);
 
-typedef enum CUoutput_mode_enum { CU_OUT_KEY_VALUE_PAIR = 0x00, CU_OUT_CSV = 0x01 } CUoutput_mode;
+typedef enum CUoutput_mode_enum : unsigned int {
+  CU_OUT_KEY_VALUE_PAIR = 0x00,
+  CU_OUT_CSV = 0x01
+} CUoutput_mode;

@@ -70,7 +70,7 @@ typedef struct CUDA_HOST_NODE_PARAMS_v2_st {
   void* userData;
 } CUDA_HOST_NODE_PARAMS_v2;
 
-typedef enum CUgraphConditionalNodeType_enum {
+typedef enum CUgraphConditionalNodeType_enum : unsigned int {
   CU_GRAPH_COND_TYPE_IF = 0,
   CU_GRAPH_COND_TYPE_WHILE = 1,
   CU_GRAPH_COND_TYPE_SWITCH = 2
@@ -84,7 +84,7 @@ typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
   CUcontext ctx;
 } CUDA_CONDITIONAL_NODE_PARAMS;
 
-typedef enum CUgraphNodeType_enum {
+typedef enum CUgraphNodeType_enum : unsigned int {
   CU_GRAPH_NODE_TYPE_KERNEL = 0,
   CU_GRAPH_NODE_TYPE_MEMCPY = 1,
   CU_GRAPH_NODE_TYPE_MEMSET = 2,
@@ -101,7 +101,7 @@ typedef enum CUgraphNodeType_enum {
   CU_GRAPH_NODE_TYPE_CONDITIONAL = 13
 } CUgraphNodeType;
 
-typedef enum CUgraphDependencyType_enum {
+typedef enum CUgraphDependencyType_enum : unsigned int {
   CU_GRAPH_DEPENDENCY_TYPE_DEFAULT = 0,
   CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1
 } CUgraphDependencyType;
@@ -110,7 +110,7 @@ typedef struct CUgraphEdgeData_st {
   unsigned char from_port, to_port, type, reserved[5];
 } CUgraphEdgeData;
 
-typedef enum CUgraphInstantiateResult_enum {
+typedef enum CUgraphInstantiateResult_enum : unsigned int {
   CUDA_GRAPH_INSTANTIATE_SUCCESS = 0,
   CUDA_GRAPH_INSTANTIATE_ERROR = 1,
   CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE = 2,
@@ -156,7 +156,7 @@ typedef struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st {
   unsigned int numExtSems;
 } CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2;
 
-typedef enum CUgraphExecUpdateResult_enum {
+typedef enum CUgraphExecUpdateResult_enum : unsigned int {
   CU_GRAPH_EXEC_UPDATE_SUCCESS = 0x0,
   CU_GRAPH_EXEC_UPDATE_ERROR = 0x1,
   CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED = 0x2,
@@ -191,14 +191,14 @@ typedef struct CUDA_MEM_FREE_NODE_PARAMS_st {
   CUdeviceptr dptr;
 } CUDA_MEM_FREE_NODE_PARAMS;
 
-typedef enum CUgraphMem_attribute_enum {
+typedef enum CUgraphMem_attribute_enum : unsigned int {
   CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,
   CU_GRAPH_MEM_ATTR_USED_MEM_HIGH,
   CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
   CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH
 } CUgraphMem_attribute;
 
-typedef enum CUgraphChildGraphNodeOwnership_enum {
+typedef enum CUgraphChildGraphNodeOwnership_enum : unsigned int {
   CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE = 0,
   CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE = 1
 } CUgraphChildGraphNodeOwnership;
@@ -238,7 +238,7 @@ typedef struct CUgraphNodeParams_st {
   long long reserved2;
 } CUgraphNodeParams;
 
-typedef enum CUgraphDebugDot_flags_enum {
+typedef enum CUgraphDebugDot_flags_enum : unsigned int {
   CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE = 1 << 0,
   CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES = 1 << 1,
   CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS = 1 << 2,
@@ -257,13 +257,15 @@ typedef enum CUgraphDebugDot_flags_enum {
   CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS = 1 << 15
 } CUgraphDebugDot_flags;
 
-typedef enum CUuserObject_flags_enum { CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1 } CUuserObject_flags;
+typedef enum CUuserObject_flags_enum : unsigned int {
+  CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1
+} CUuserObject_flags;
 
-typedef enum CUuserObjectRetain_flags_enum {
+typedef enum CUuserObjectRetain_flags_enum : unsigned int {
   CU_GRAPH_USER_OBJECT_MOVE = 1
 } CUuserObjectRetain_flags;
 
-typedef enum CUgraphInstantiate_flags_enum {
+typedef enum CUgraphInstantiate_flags_enum : unsigned int {
   CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1,
   CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2,
   CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4,

@@ -18,15 +18,17 @@ typedef struct CUipcMemHandle_st {
   char reserved[64];
 } CUipcMemHandle_v1, CUipcMemHandle;
 
-typedef enum CUipcMem_flags_enum { CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 0x1 } CUipcMem_flags;
+typedef enum CUipcMem_flags_enum : unsigned int {
+  CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 0x1
+} CUipcMem_flags;
 
-typedef enum CUmemAttach_flags_enum {
+typedef enum CUmemAttach_flags_enum : unsigned int {
   CU_MEM_ATTACH_GLOBAL = 0x1,
   CU_MEM_ATTACH_HOST = 0x2,
   CU_MEM_ATTACH_SINGLE = 0x4
 } CUmemAttach_flags;
 
-typedef enum CUasyncNotificationType_enum {
+typedef enum CUasyncNotificationType_enum : unsigned int {
   CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET = 0x1
 } CUasyncNotificationType;
 
@@ -42,7 +44,7 @@ typedef struct CUasyncNotificationInfo_st {
 typedef void (*CUasyncCallback)(CUasyncNotificationInfo* info, void* userData,
                                 CUasyncCallbackHandle callback);
 
-typedef enum CUpointer_attribute_enum {
+typedef enum CUpointer_attribute_enum : unsigned int {
   CU_POINTER_ATTRIBUTE_CONTEXT = 1,
   CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
   CU_POINTER_ATTRIBUTE_DEVICE_POINTER = 3,
@@ -66,7 +68,7 @@ typedef enum CUpointer_attribute_enum {
   CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE = 21
 } CUpointer_attribute;
 
-typedef enum CUmem_advise_enum {
+typedef enum CUmem_advise_enum : unsigned int {
   CU_MEM_ADVISE_SET_READ_MOSTLY = 1,
   CU_MEM_ADVISE_UNSET_READ_MOSTLY = 2,
   CU_MEM_ADVISE_SET_PREFERRED_LOCATION = 3,
@@ -75,7 +77,7 @@ typedef enum CUmem_advise_enum {
   CU_MEM_ADVISE_UNSET_ACCESSED_BY = 6
 } CUmem_advise;
 
-typedef enum CUmem_range_attribute_enum {
+typedef enum CUmem_range_attribute_enum : unsigned int {
   CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY = 1,
   CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION = 2,
   CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY = 3,
@@ -137,13 +139,13 @@ typedef struct CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_st {
   unsigned int vaSpaceToken;
 } CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_v1, CUDA_POINTER_ATTRIBUTE_P2P_TOKENS;
 
-typedef enum CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS_enum {
+typedef enum CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS_enum : unsigned int {
   CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE = 0x0,
   CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ = 0x1,
   CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE = 0x3
 } CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS;
 
-typedef enum CUexternalMemoryHandleType_enum {
+typedef enum CUexternalMemoryHandleType_enum : unsigned int {
   CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD = 1,
   CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32 = 2,
   CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT = 3,
@@ -174,7 +176,7 @@ typedef struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st {
   unsigned int flags, reserved[16];
 } CUDA_EXTERNAL_MEMORY_BUFFER_DESC_v1, CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
 
-typedef enum CUmemAllocationHandleType_enum {
+typedef enum CUmemAllocationHandleType_enum : unsigned int {
   CU_MEM_HANDLE_TYPE_NONE = 0x0,
   CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 0x1,
   CU_MEM_HANDLE_TYPE_WIN32 = 0x2,
@@ -183,14 +185,14 @@ typedef enum CUmemAllocationHandleType_enum {
   CU_MEM_HANDLE_TYPE_MAX = 0x7FFFFFFF
 } CUmemAllocationHandleType;
 
-typedef enum CUmemAccess_flags_enum {
+typedef enum CUmemAccess_flags_enum : unsigned int {
   CU_MEM_ACCESS_FLAGS_PROT_NONE = 0x0,
   CU_MEM_ACCESS_FLAGS_PROT_READ = 0x1,
   CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 0x3,
   CU_MEM_ACCESS_FLAGS_PROT_MAX = 0x7FFFFFFF
 } CUmemAccess_flags;
 
-typedef enum CUmemLocationType_enum {
+typedef enum CUmemLocationType_enum : unsigned int {
   CU_MEM_LOCATION_TYPE_INVALID = 0x0,
   CU_MEM_LOCATION_TYPE_NONE = 0x0,
   CU_MEM_LOCATION_TYPE_DEVICE = 0x1,
@@ -200,24 +202,24 @@ typedef enum CUmemLocationType_enum {
   CU_MEM_LOCATION_TYPE_MAX = 0x7FFFFFFF
 } CUmemLocationType;
 
-typedef enum CUmemAllocationType_enum {
+typedef enum CUmemAllocationType_enum : unsigned int {
   CU_MEM_ALLOCATION_TYPE_INVALID = 0x0,
   CU_MEM_ALLOCATION_TYPE_PINNED = 0x1,
   CU_MEM_ALLOCATION_TYPE_MANAGED = 0x2,
   CU_MEM_ALLOCATION_TYPE_MAX = 0x7FFFFFFF
 } CUmemAllocationType;
 
-typedef enum CUmemAllocationGranularity_flags_enum {
+typedef enum CUmemAllocationGranularity_flags_enum : unsigned int {
   CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0x0,
   CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 0x1
 } CUmemAllocationGranularity_flags;
 
-typedef enum CUmemRangeHandleType_enum {
+typedef enum CUmemRangeHandleType_enum : unsigned int {
   CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD = 0x1,
   CU_MEM_RANGE_HANDLE_TYPE_MAX = 0x7FFFFFFF
 } CUmemRangeHandleType;
 
-typedef enum CUmemRangeFlags_enum {
+typedef enum CUmemRangeFlags_enum : unsigned int {
   CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE = 0x1
 } CUmemRangeFlags;
 
@@ -226,7 +228,7 @@ typedef struct CUmemLocation_st {
   int id;
 } CUmemLocation_v1, CUmemLocation;
 
-typedef enum CUmemAllocationCompType_enum {
+typedef enum CUmemAllocationCompType_enum : unsigned int {
   CU_MEM_ALLOCATION_COMP_NONE = 0x0,
   CU_MEM_ALLOCATION_COMP_GENERIC = 0x1
 } CUmemAllocationCompType;
@@ -243,7 +245,7 @@ typedef struct CUmemAllocationProp_st {
   } allocFlags;
 } CUmemAllocationProp_v1, CUmemAllocationProp;
 
-typedef enum CUmulticastGranularity_flags_enum {
+typedef enum CUmulticastGranularity_flags_enum : unsigned int {
   CU_MULTICAST_GRANULARITY_MINIMUM = 0x0,
   CU_MULTICAST_GRANULARITY_RECOMMENDED = 0x1
 } CUmulticastGranularity_flags;
@@ -259,7 +261,7 @@ typedef struct CUmemAccessDesc_st {
   CUmemAccess_flags flags;
 } CUmemAccessDesc_v1, CUmemAccessDesc;
 
-typedef enum CUmemPool_attribute_enum {
+typedef enum CUmemPool_attribute_enum : unsigned int {
   CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,
   CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
   CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES,
@@ -284,12 +286,12 @@ typedef struct CUmemPoolPtrExportData_st {
   unsigned char reserved[64];
 } CUmemPoolPtrExportData_v1, CUmemPoolPtrExportData;
 
-typedef enum CUmemcpyFlags_enum {
+typedef enum CUmemcpyFlags_enum : unsigned int {
   CU_MEMCPY_FLAG_DEFAULT = 0x0,
   CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE = 0x1
 } CUmemcpyFlags;
 
-typedef enum CUmemcpySrcAccessOrder_enum {
+typedef enum CUmemcpySrcAccessOrder_enum : unsigned int {
   CU_MEMCPY_SRC_ACCESS_ORDER_INVALID = 0x0,
   CU_MEMCPY_SRC_ACCESS_ORDER_STREAM = 0x1,
   CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL = 0x2,
@@ -303,7 +305,7 @@ typedef struct CUmemcpyAttributes_st {
   unsigned int flags;
 } CUmemcpyAttributes_v1, CUmemcpyAttributes;
 
-typedef enum CUmemcpy3DOperandType_enum {
+typedef enum CUmemcpy3DOperandType_enum : unsigned int {
   CU_MEMCPY_OPERAND_TYPE_POINTER = 0x1,
   CU_MEMCPY_OPERAND_TYPE_ARRAY = 0x2,
   CU_MEMCPY_OPERAND_TYPE_MAX = 0x7FFFFFFF
@@ -339,7 +341,7 @@ typedef struct CUDA_MEMCPY3D_BATCH_OP_st {
   unsigned int flags;
 } CUDA_MEMCPY3D_BATCH_OP_v1, CUDA_MEMCPY3D_BATCH_OP;
 
-typedef enum CUmemDecompressAlgorithm_enum {
+typedef enum CUmemDecompressAlgorithm_enum : unsigned int {
   CU_MEM_DECOMPRESS_UNSUPPORTED = 0,
   CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE = 1 << 0,
   CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY = 1 << 1,

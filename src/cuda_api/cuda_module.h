@@ -4,12 +4,12 @@
 
 #include "cuda_api/cuda_types.h"
 
-typedef enum CUoccupancy_flags_enum {
+typedef enum CUoccupancy_flags_enum : unsigned int {
   CU_OCCUPANCY_DEFAULT = 0x0,
   CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE = 0x1
 } CUoccupancy_flags;
 
-typedef enum CUfunction_attribute_enum {
+typedef enum CUfunction_attribute_enum : unsigned int {
   CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
   CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
   CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2,
@@ -29,26 +29,26 @@ typedef enum CUfunction_attribute_enum {
   CU_FUNC_ATTRIBUTE_MAX
 } CUfunction_attribute;
 
-typedef enum CUfunc_cache_enum {
+typedef enum CUfunc_cache_enum : unsigned int {
   CU_FUNC_CACHE_PREFER_NONE = 0x00,
   CU_FUNC_CACHE_PREFER_SHARED = 0x01,
   CU_FUNC_CACHE_PREFER_L1 = 0x02,
   CU_FUNC_CACHE_PREFER_EQUAL = 0x03
 } CUfunc_cache;
 
-typedef enum CUsharedconfig_enum {
+typedef enum CUsharedconfig_enum : unsigned int {
   CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE = 0x00,
   CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE = 0x01,
   CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE = 0x02
 } CUsharedconfig;
 
-typedef enum CUshared_carveout_enum {
+typedef enum CUshared_carveout_enum : int {
   CU_SHAREDMEM_CARVEOUT_DEFAULT = -1,
   CU_SHAREDMEM_CARVEOUT_MAX_SHARED = 100,
   CU_SHAREDMEM_CARVEOUT_MAX_L1 = 0
 } CUshared_carveout;
 
-typedef enum CUjit_option_enum {
+typedef enum CUjit_option_enum : unsigned int {
   CU_JIT_MAX_REGISTERS = 0,
   CU_JIT_THREADS_PER_BLOCK = 1,
   CU_JIT_WALL_TIME = 2,
@@ -87,7 +87,7 @@ typedef enum CUjit_option_enum {
   CU_JIT_NUM_OPTIONS
 } CUjit_option;
 
-typedef enum CUjit_target_enum {
+typedef enum CUjit_target_enum : unsigned int {
   CU_TARGET_COMPUTE_30 = 30,
   CU_TARGET_COMPUTE_32 = 32,
   CU_TARGET_COMPUTE_35 = 35,
@@ -124,15 +124,18 @@ typedef enum CUjit_target_enum {
   CU_TARGET_COMPUTE_121F = 0x20000 + CU_TARGET_COMPUTE_121
 } CUjit_target;
 
-typedef enum CUjit_fallback_enum { CU_PREFER_PTX = 0, CU_PREFER_BINARY } CUjit_fallback;
+typedef enum CUjit_fallback_enum : unsigned int {
+  CU_PREFER_PTX = 0,
+  CU_PREFER_BINARY
+} CUjit_fallback;
 
-typedef enum CUjit_cacheMode_enum {
+typedef enum CUjit_cacheMode_enum : unsigned int {
   CU_JIT_CACHE_OPTION_NONE = 0,
   CU_JIT_CACHE_OPTION_CG,
   CU_JIT_CACHE_OPTION_CA
 } CUjit_cacheMode;
 
-typedef enum CUjitInputType_enum {
+typedef enum CUjitInputType_enum : unsigned int {
   CU_JIT_INPUT_CUBIN = 0,
   CU_JIT_INPUT_PTX = 1,
   CU_JIT_INPUT_FATBINARY = 2,
@@ -142,7 +145,7 @@ typedef enum CUjitInputType_enum {
   CU_JIT_NUM_INPUT_TYPES = 6
 } CUjitInputType;
 
-typedef enum CUlibraryOption_enum {
+typedef enum CUlibraryOption_enum : unsigned int {
   CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE = 0,
   CU_LIBRARY_BINARY_IS_PRESERVED = 1,
   CU_LIBRARY_NUM_OPTIONS
@@ -157,12 +160,12 @@ typedef struct CUlibraryHostUniversalFunctionAndDataTable_st {
 
 typedef size_t (*CUoccupancyB2DSize)(int blockSize);
 
-typedef enum CUmoduleLoadingMode_enum {
+typedef enum CUmoduleLoadingMode_enum : unsigned int {
   CU_MODULE_EAGER_LOADING = 0x1,
   CU_MODULE_LAZY_LOADING = 0x2
 } CUmoduleLoadingMode;
 
-typedef enum CUfunctionLoadingState_enum {
+typedef enum CUfunctionLoadingState_enum : unsigned int {
   CU_FUNCTION_LOADING_STATE_UNLOADED = 0,
   CU_FUNCTION_LOADING_STATE_LOADED = 1,
   CU_FUNCTION_LOADING_STATE_MAX

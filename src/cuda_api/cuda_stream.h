@@ -5,50 +5,50 @@
 
 #include "cuda_api/cuda_types.h"
 
-typedef enum CUevent_sched_flags_enum {
+typedef enum CUevent_sched_flags_enum : unsigned int {
   CU_EVENT_SCHED_AUTO = 0x00,
   CU_EVENT_SCHED_SPIN = 0x01,
   CU_EVENT_SCHED_YIELD = 0x02,
   CU_EVENT_SCHED_BLOCKING_SYNC = 0x04
 } CUevent_sched_flags;
 
-typedef enum cl_event_flags_enum {
+typedef enum cl_event_flags_enum : unsigned int {
   NVCL_EVENT_SCHED_AUTO = 0x00,
   NVCL_EVENT_SCHED_SPIN = 0x01,
   NVCL_EVENT_SCHED_YIELD = 0x02,
   NVCL_EVENT_SCHED_BLOCKING_SYNC = 0x04
 } cl_event_flags;
 
-typedef enum cl_context_flags_enum {
+typedef enum cl_context_flags_enum : unsigned int {
   NVCL_CTX_SCHED_AUTO = 0x00,
   NVCL_CTX_SCHED_SPIN = 0x01,
   NVCL_CTX_SCHED_YIELD = 0x02,
   NVCL_CTX_SCHED_BLOCKING_SYNC = 0x04
 } cl_context_flags;
 
-typedef enum CUstream_flags_enum {
+typedef enum CUstream_flags_enum : unsigned int {
   CU_STREAM_DEFAULT = 0x0,
   CU_STREAM_NON_BLOCKING = 0x1
 } CUstream_flags;
 
-typedef enum CUevent_flags_enum {
+typedef enum CUevent_flags_enum : unsigned int {
   CU_EVENT_DEFAULT = 0x0,
   CU_EVENT_BLOCKING_SYNC = 0x1,
   CU_EVENT_DISABLE_TIMING = 0x2,
   CU_EVENT_INTERPROCESS = 0x4
 } CUevent_flags;
 
-typedef enum CUevent_record_flags_enum {
+typedef enum CUevent_record_flags_enum : unsigned int {
   CU_EVENT_RECORD_DEFAULT = 0x0,
   CU_EVENT_RECORD_EXTERNAL = 0x1
 } CUevent_record_flags;
 
-typedef enum CUevent_wait_flags_enum {
+typedef enum CUevent_wait_flags_enum : unsigned int {
   CU_EVENT_WAIT_DEFAULT = 0x0,
   CU_EVENT_WAIT_EXTERNAL = 0x1
 } CUevent_wait_flags;
 
-typedef enum CUstreamWaitValue_flags_enum {
+typedef enum CUstreamWaitValue_flags_enum : unsigned int {
   CU_STREAM_WAIT_VALUE_GEQ = 0x0,
   CU_STREAM_WAIT_VALUE_EQ = 0x1,
   CU_STREAM_WAIT_VALUE_AND = 0x2,
@@ -56,12 +56,12 @@ typedef enum CUstreamWaitValue_flags_enum {
   CU_STREAM_WAIT_VALUE_FLUSH = 1 << 30
 } CUstreamWaitValue_flags;
 
-typedef enum CUstreamWriteValue_flags_enum {
+typedef enum CUstreamWriteValue_flags_enum : unsigned int {
   CU_STREAM_WRITE_VALUE_DEFAULT = 0x0,
   CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER = 0x1
 } CUstreamWriteValue_flags;
 
-typedef enum CUstreamBatchMemOpType_enum {
+typedef enum CUstreamBatchMemOpType_enum : unsigned int {
   CU_STREAM_MEM_OP_WAIT_VALUE_32 = 1,
   CU_STREAM_MEM_OP_WRITE_VALUE_32 = 2,
   CU_STREAM_MEM_OP_WAIT_VALUE_64 = 4,
@@ -70,7 +70,7 @@ typedef enum CUstreamBatchMemOpType_enum {
   CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES = 3
 } CUstreamBatchMemOpType;
 
-typedef enum CUstreamMemoryBarrier_flags_enum {
+typedef enum CUstreamMemoryBarrier_flags_enum : unsigned int {
   CU_STREAM_MEMORY_BARRIER_TYPE_SYS = 0x0,
   CU_STREAM_MEMORY_BARRIER_TYPE_GPU = 0x1
 } CUstreamMemoryBarrier_flags;
@@ -108,14 +108,14 @@ typedef union CUstreamBatchMemOpParams_union {
   cuuint64_t pad[6];
 } CUstreamBatchMemOpParams_v1, CUstreamBatchMemOpParams;
 
-typedef enum CUstreamUpdateCaptureDependencies_flags_enum {
+typedef enum CUstreamUpdateCaptureDependencies_flags_enum : unsigned int {
   CU_STREAM_ADD_CAPTURE_DEPENDENCIES = 0x0,
   CU_STREAM_SET_CAPTURE_DEPENDENCIES = 0x1
 } CUstreamUpdateCaptureDependencies_flags;
 
 typedef void (*CUhostFn)(void* userData);
 
-typedef enum CUaccessProperty_enum {
+typedef enum CUaccessProperty_enum : unsigned int {
   CU_ACCESS_PROPERTY_NORMAL = 0,
   CU_ACCESS_PROPERTY_STREAMING = 1,
   CU_ACCESS_PROPERTY_PERSISTING = 2
@@ -128,20 +128,20 @@ typedef struct CUaccessPolicyWindow_st {
   CUaccessProperty hitProp, missProp;
 } CUaccessPolicyWindow_v1, CUaccessPolicyWindow;
 
-typedef enum CUsynchronizationPolicy_enum {
+typedef enum CUsynchronizationPolicy_enum : unsigned int {
   CU_SYNC_POLICY_AUTO = 1,
   CU_SYNC_POLICY_SPIN = 2,
   CU_SYNC_POLICY_YIELD = 3,
   CU_SYNC_POLICY_BLOCKING_SYNC = 4
 } CUsynchronizationPolicy;
 
-typedef enum CUclusterSchedulingPolicy_enum {
+typedef enum CUclusterSchedulingPolicy_enum : unsigned int {
   CU_CLUSTER_SCHEDULING_POLICY_DEFAULT = 0,
   CU_CLUSTER_SCHEDULING_POLICY_SPREAD = 1,
   CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING = 2
 } CUclusterSchedulingPolicy;
 
-typedef enum CUlaunchMemSyncDomain_enum {
+typedef enum CUlaunchMemSyncDomain_enum : unsigned int {
   CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT = 0,
   CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE = 1
 } CUlaunchMemSyncDomain;
@@ -150,7 +150,7 @@ typedef struct CUlaunchMemSyncDomainMap_st {
   unsigned char default_, remote;
 } CUlaunchMemSyncDomainMap;
 
-typedef enum CUlaunchAttributeID_enum {
+typedef enum CUlaunchAttributeID_enum : unsigned int {
   CU_LAUNCH_ATTRIBUTE_IGNORE = 0,
   CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW = 1,
   CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
@@ -216,13 +216,13 @@ typedef struct CUlaunchConfig_st {
 
 typedef CUlaunchAttributeID CUkernelNodeAttrID;
 
-typedef enum CUstreamCaptureStatus_enum {
+typedef enum CUstreamCaptureStatus_enum : unsigned int {
   CU_STREAM_CAPTURE_STATUS_NONE = 0,
   CU_STREAM_CAPTURE_STATUS_ACTIVE = 1,
   CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2
 } CUstreamCaptureStatus;
 
-typedef enum CUstreamCaptureMode_enum {
+typedef enum CUstreamCaptureMode_enum : unsigned int {
   CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
   CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
   CU_STREAM_CAPTURE_MODE_RELAXED = 2
@@ -239,7 +239,7 @@ typedef struct CUDA_LAUNCH_PARAMS_st {
   void** kernelParams;
 } CUDA_LAUNCH_PARAMS_v1, CUDA_LAUNCH_PARAMS;
 
-typedef enum CUexternalSemaphoreHandleType_enum {
+typedef enum CUexternalSemaphoreHandleType_enum : unsigned int {
   CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD = 1,
   CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32 = 2,
   CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT = 3,

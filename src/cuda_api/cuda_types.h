@@ -49,14 +49,14 @@ typedef struct CUuuid_st {
 } CUuuid;
 
 #define NVS_CUDA_RESULT(name, value) name = (value),
-typedef enum cudaError_enum {
+typedef enum cudaError_enum : unsigned int {
 #include "spec/cuda_results.def"
 } CUresult;
 #undef NVS_CUDA_RESULT
 
 #define NVS_CUDA_DEVICE_ATTRIBUTE(name, value) name = (value),
 #define NVS_CUDA_DEVICE_ATTRIBUTE_ALIAS(name, value) name = (value),
-typedef enum CUdevice_attribute_enum {
+typedef enum CUdevice_attribute_enum : unsigned int {
 #include "spec/cuda_device_attributes.def"
   CU_DEVICE_ATTRIBUTE_MAX
 } CUdevice_attribute;

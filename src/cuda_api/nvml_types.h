@@ -73,7 +73,7 @@ typedef struct {
   unsigned int version, value;
 } nvmlDeviceAddressingMode_v1_t, nvmlDeviceAddressingMode_t;
 
-typedef enum nvmlGpuLevel_enum {
+typedef enum nvmlGpuLevel_enum : unsigned int {
   NVML_TOPOLOGY_INTERNAL = 0,
   NVML_TOPOLOGY_SINGLE = 10,
   NVML_TOPOLOGY_MULTIPLE = 20,
@@ -82,7 +82,7 @@ typedef enum nvmlGpuLevel_enum {
   NVML_TOPOLOGY_SYSTEM = 50
 } nvmlGpuTopologyLevel_t;
 
-typedef enum nvmlGpuP2PStatus_enum {
+typedef enum nvmlGpuP2PStatus_enum : unsigned int {
   NVML_P2P_STATUS_OK = 0,
   NVML_P2P_STATUS_CHIPSET_NOT_SUPPORED,
   NVML_P2P_STATUS_CHIPSET_NOT_SUPPORTED = NVML_P2P_STATUS_CHIPSET_NOT_SUPPORED,
@@ -93,7 +93,7 @@ typedef enum nvmlGpuP2PStatus_enum {
   NVML_P2P_STATUS_UNKNOWN
 } nvmlGpuP2PStatus_t;
 
-typedef enum nvmlGpuP2PCapsIndex_enum {
+typedef enum nvmlGpuP2PCapsIndex_enum : unsigned int {
   NVML_P2P_CAPS_INDEX_READ = 0,
   NVML_P2P_CAPS_INDEX_WRITE = 1,
   NVML_P2P_CAPS_INDEX_NVLINK = 2,
@@ -103,7 +103,7 @@ typedef enum nvmlGpuP2PCapsIndex_enum {
   NVML_P2P_CAPS_INDEX_UNKNOWN = 5
 } nvmlGpuP2PCapsIndex_t;
 
-typedef enum nvmlSamplingType_enum {
+typedef enum nvmlSamplingType_enum : unsigned int {
   NVML_TOTAL_POWER_SAMPLES = 0,
   NVML_GPU_UTILIZATION_SAMPLES = 1,
   NVML_MEMORY_UTILIZATION_SAMPLES = 2,
@@ -117,13 +117,13 @@ typedef enum nvmlSamplingType_enum {
   NVML_SAMPLINGTYPE_COUNT
 } nvmlSamplingType_t;
 
-typedef enum nvmlPcieUtilCounter_enum {
+typedef enum nvmlPcieUtilCounter_enum : unsigned int {
   NVML_PCIE_UTIL_TX_BYTES = 0,
   NVML_PCIE_UTIL_RX_BYTES = 1,
   NVML_PCIE_UTIL_COUNT
 } nvmlPcieUtilCounter_t;
 
-typedef enum nvmlValueType_enum {
+typedef enum nvmlValueType_enum : unsigned int {
   NVML_VALUE_TYPE_DOUBLE = 0,
   NVML_VALUE_TYPE_UNSIGNED_INT = 1,
   NVML_VALUE_TYPE_UNSIGNED_LONG = 2,
@@ -159,12 +159,12 @@ typedef struct {
   nvmlUUIDValue_t value;
 } nvmlUUID_v1_t, nvmlUUID_t;
 
-typedef enum nvmlEnableState_enum {
+typedef enum nvmlEnableState_enum : unsigned int {
   NVML_FEATURE_DISABLED = 0,
   NVML_FEATURE_ENABLED = 1
 } nvmlEnableState_t;
 
-typedef enum nvmlBrandType_enum {
+typedef enum nvmlBrandType_enum : unsigned int {
   NVML_BRAND_UNKNOWN = 0,
   NVML_BRAND_QUADRO = 1,
   NVML_BRAND_TESLA = 2,
@@ -186,7 +186,7 @@ typedef enum nvmlBrandType_enum {
   NVML_BRAND_COUNT = 18
 } nvmlBrandType_t;
 
-typedef enum nvmlTemperatureThresholds_enum {
+typedef enum nvmlTemperatureThresholds_enum : unsigned int {
   NVML_TEMPERATURE_THRESHOLD_SHUTDOWN = 0,
   NVML_TEMPERATURE_THRESHOLD_SLOWDOWN = 1,
   NVML_TEMPERATURE_THRESHOLD_MEM_MAX = 2,
@@ -198,12 +198,12 @@ typedef enum nvmlTemperatureThresholds_enum {
   NVML_TEMPERATURE_THRESHOLD_COUNT
 } nvmlTemperatureThresholds_t;
 
-typedef enum nvmlTemperatureSensors_enum {
+typedef enum nvmlTemperatureSensors_enum : unsigned int {
   NVML_TEMPERATURE_GPU = 0,
   NVML_TEMPERATURE_COUNT
 } nvmlTemperatureSensors_t;
 
-typedef enum nvmlComputeMode_enum {
+typedef enum nvmlComputeMode_enum : unsigned int {
   NVML_COMPUTEMODE_DEFAULT = 0,
   NVML_COMPUTEMODE_EXCLUSIVE_THREAD = 1,
   NVML_COMPUTEMODE_PROHIBITED = 2,
@@ -211,19 +211,19 @@ typedef enum nvmlComputeMode_enum {
   NVML_COMPUTEMODE_COUNT
 } nvmlComputeMode_t;
 
-typedef enum nvmlMemoryErrorType_enum {
+typedef enum nvmlMemoryErrorType_enum : unsigned int {
   NVML_MEMORY_ERROR_TYPE_CORRECTED = 0,
   NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 1,
   NVML_MEMORY_ERROR_TYPE_COUNT
 } nvmlMemoryErrorType_t;
 
-typedef enum nvmlEccCounterType_enum {
+typedef enum nvmlEccCounterType_enum : unsigned int {
   NVML_VOLATILE_ECC = 0,
   NVML_AGGREGATE_ECC = 1,
   NVML_ECC_COUNTER_TYPE_COUNT
 } nvmlEccCounterType_t;
 
-typedef enum nvmlClockType_enum {
+typedef enum nvmlClockType_enum : unsigned int {
   NVML_CLOCK_GRAPHICS = 0,
   NVML_CLOCK_SM = 1,
   NVML_CLOCK_MEM = 2,
@@ -231,7 +231,7 @@ typedef enum nvmlClockType_enum {
   NVML_CLOCK_COUNT
 } nvmlClockType_t;
 
-typedef enum nvmlClockId_enum {
+typedef enum nvmlClockId_enum : unsigned int {
   NVML_CLOCK_ID_CURRENT = 0,
   NVML_CLOCK_ID_APP_CLOCK_TARGET = 1,
   NVML_CLOCK_ID_APP_CLOCK_DEFAULT = 2,
@@ -239,7 +239,7 @@ typedef enum nvmlClockId_enum {
   NVML_CLOCK_ID_COUNT
 } nvmlClockId_t;
 
-typedef enum nvmlPStates_enum {
+typedef enum nvmlPStates_enum : unsigned int {
   NVML_PSTATE_0 = 0,
   NVML_PSTATE_1 = 1,
   NVML_PSTATE_2 = 2,
@@ -259,7 +259,7 @@ typedef enum nvmlPStates_enum {
   NVML_PSTATE_UNKNOWN = 32
 } nvmlPstates_t;
 
-typedef enum nvmlReturn_enum {
+typedef enum nvmlReturn_enum : unsigned int {
   NVML_SUCCESS = 0,
   NVML_ERROR_UNINITIALIZED = 1,
   NVML_ERROR_INVALID_ARGUMENT = 2,
@@ -294,7 +294,7 @@ typedef enum nvmlReturn_enum {
   NVML_ERROR_UNKNOWN = 999
 } nvmlReturn_t;
 
-typedef enum nvmlMemoryLocation_enum {
+typedef enum nvmlMemoryLocation_enum : unsigned int {
   NVML_MEMORY_LOCATION_L1_CACHE = 0,
   NVML_MEMORY_LOCATION_L2_CACHE = 1,
   NVML_MEMORY_LOCATION_DRAM = 2,
@@ -307,7 +307,7 @@ typedef enum nvmlMemoryLocation_enum {
   NVML_MEMORY_LOCATION_COUNT
 } nvmlMemoryLocation_t;
 
-typedef enum nvmlPageRetirementCause_enum {
+typedef enum nvmlPageRetirementCause_enum : unsigned int {
   NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS = 0,
   NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR = 1,
   NVML_PAGE_RETIREMENT_CAUSE_COUNT
@@ -330,7 +330,7 @@ typedef struct {
   nvmlProcessUtilizationInfo_v1_t* procUtilArray;
 } nvmlProcessesUtilizationInfo_v1_t, nvmlProcessesUtilizationInfo_t;
 
-typedef enum nvmlGpuVirtualizationMode {
+typedef enum nvmlGpuVirtualizationMode : unsigned int {
   NVML_GPU_VIRTUALIZATION_MODE_NONE = 0,
   NVML_GPU_VIRTUALIZATION_MODE_PASSTHROUGH = 1,
   NVML_GPU_VIRTUALIZATION_MODE_VGPU = 2,
