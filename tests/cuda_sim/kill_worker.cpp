@@ -24,7 +24,7 @@ class Worker {
         count_(gpu_.alloc(sizeof(std::uint64_t))) {}
 
   void step() {
-    switch (random_() % 7) {
+    switch (random_() % 8) {
       case 0:
         return plain();
       case 1:
@@ -37,6 +37,8 @@ class Worker {
         return publish();
       case 5:
         return open_published();
+      case 6:
+        return ordered();
       default:
         return another_context();
     }
@@ -74,6 +76,15 @@ class Worker {
     if (!got(gpu_->cuMemAlloc_v2(&data, bytes), "cuMemAlloc_v2")) return;
     use(data, bytes);
     NVS_MUST(gpu_->cuMemFree_v2(data));
+  }
+
+  void ordered() {
+    const std::size_t bytes = some_bytes();
+    CUdeviceptr data = 0;
+    if (!got(gpu_->cuMemAllocAsync(&data, bytes, nullptr), "cuMemAllocAsync")) return;
+    use(data, bytes);
+    NVS_MUST(gpu_->cuMemFreeAsync(data, nullptr));
+    NVS_MUST(gpu_->cuStreamSynchronize(nullptr));
   }
 
   bool create(std::size_t bytes, CUmemAllocationHandleType type, Gpu::Chunk& chunk) {

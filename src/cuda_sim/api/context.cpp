@@ -66,6 +66,7 @@ CUresult synchronize(Driver& d, std::unique_lock<std::mutex>& guard, Context& co
   context.engine->wait_all(guard);
   const std::vector<ValueWaiter> waiters = context.value_waiters;
   for (const ValueWaiter& waiter : waiters) waiter.engine->wait(guard, waiter.last);
+  trim_pools(d);
   return context.sticky;
 }
 

@@ -156,6 +156,7 @@ NVS_SIM(cuEventSynchronize, (CUevent handle), handle) {
   if (!event) return CUDA_ERROR_INVALID_HANDLE;
   if (const CUresult refused = check_observable(d, *event); refused != CUDA_SUCCESS) return refused;
   event->context->engine->wait(guard, record_of(d, *event));
+  trim_pools(d);
   return event->context->sticky;
 }
 

@@ -4,6 +4,7 @@
 
 #include "cuda_sim/api/call.h"
 #include "cuda_sim/api/memory_rules.h"
+#include "cuda_sim/objects/memory_pool.h"
 
 using namespace nvs::sim;
 
@@ -33,6 +34,8 @@ Known look_up(Driver& d, CUdeviceptr address) {
     if (known.is_vmm()) {  // measured on an H200: the range is the whole reservation
       const Reservation* reservation = d.space.reservation(address, 1);
       known.range = {reservation->begin, reservation->size};
+    } else if (mapping.kind == MemoryKind::pool) {  // each allocation has addresses of its own
+      known.block = known.range;
     }
     return known;
   }
@@ -96,13 +99,14 @@ CUresult identity(const Known& known, CUpointer_attribute attribute, CUdeviceptr
 CUresult capability(const Known& known, CUpointer_attribute attribute, void* out) {
   const bool device = known.mapping != nullptr;
   const bool vmm = known.is_vmm();
+  const bool pooled = device && known.mapping->pool != nullptr;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
       return answer<unsigned>(out, device && known.mapping->sync_memops ? 1 : 0);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
       return answer<unsigned>(out, 0);
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      return answer<unsigned>(out, device && !vmm ? 1 : 0);
+      return answer<unsigned>(out, device && !vmm && !pooled ? 1 : 0);
     case CU_POINTER_ATTRIBUTE_MAPPED:
       return answer<unsigned>(out, 1);
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: {
@@ -111,14 +115,14 @@ CUresult capability(const Known& known, CUpointer_attribute attribute, void* out
           out, exportable ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE);
     }
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-      return answer<unsigned>(out, device && !vmm ? 1 : 0);
+      return answer<unsigned>(out, device && !vmm && !pooled ? 1 : 0);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: {
       const unsigned flags = device ? static_cast<unsigned>(known.own_access())
                                     : unsigned{CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE};
       return answer<unsigned>(out, flags);
     }
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-      return answer<CUmemoryPool>(out, nullptr);
+      return answer<CUmemoryPool>(out, pooled ? known.mapping->pool->handle : nullptr);
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
       return answer<unsigned>(out, 0);
     default:

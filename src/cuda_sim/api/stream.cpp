@@ -109,6 +109,7 @@ NVS_SIM_STREAM(cuStreamSynchronize, _ptsz, (CUstream handle), handle) {
        stream->kind == StreamKind::legacy ? predecessors(*stream) : std::vector{stream->tail}) {
     context->engine->wait(guard, op);
   }
+  trim_pools(d);
   return context->sticky;
 }
 

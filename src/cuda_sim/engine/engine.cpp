@@ -85,6 +85,7 @@ void Engine::enqueue(const OpPtr& op) {
 }
 
 void Engine::finish(Op& op, Nanos end) {
+  if (op.lane() == Lane::none) op.take_effect();
   op.let_go();
   op.done_ = true;
   op.end_ = end;
@@ -165,6 +166,31 @@ const char* Engine::user_of(std::uint64_t begin, std::uint64_t size) {
     }
   }
   return nullptr;
+}
+
+const char* Engine::coming_user_of(std::uint64_t begin, std::uint64_t size) {
+  for (const OpPtr& op : in_flight_) {
+    if (op->done_) continue;
+    for (const Range& range : op->touches()) {
+      if (range.begin < begin + size && begin < range.begin + range.size) return op->name();
+    }
+  }
+  return nullptr;
+}
+
+bool Engine::orders(const OpPtr& first, std::span<const OpPtr> later) {
+  std::vector<const Op*> found{first.get()};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (const OpPtr& op : later) {
+      if (op.get() == found[i]) return true;
+    }
+    for (const OpPtr& dependent : found[i]->dependents_) {
+      if (std::find(found.begin(), found.end(), dependent.get()) == found.end()) {
+        found.push_back(dependent.get());
+      }
+    }
+  }
+  return false;
 }
 
 void Engine::account(Nanos busy, Nanos now) {

@@ -40,6 +40,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void release_hangs() { hang_releases_.fetch_add(1); }
   /// The name of an op in flight that uses [begin, begin + size), or null.
   const char* user_of(std::uint64_t begin, std::uint64_t size);
+  /// The same for an op that may still touch it: one that is not done.
+  const char* coming_user_of(std::uint64_t begin, std::uint64_t size);
+  /// Whether one of `later` cannot start before `first` has ended; only for a first op that is not
+  /// done.
+  static bool orders(const OpPtr& first, std::span<const OpPtr> later);
 
   Machine& machine() { return machine_; }
   unsigned gpu() const { return gpu_; }

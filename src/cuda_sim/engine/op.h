@@ -41,6 +41,8 @@ class Op {
   /// Makes the effect on [offset, offset + bytes) of the op's bytes. Without the driver's lock,
   /// unless is_light().
   virtual void perform(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) {}
+  /// What an op without a lane does when its turn comes, under the driver's lock. It must not wait.
+  virtual void take_effect() {}
   /// Lets go of the memory it looked up: the op itself may be remembered for long after its end.
   virtual void let_go() {}
   /// Modelled time, for the compute lane.
@@ -79,7 +81,8 @@ class Op {
 
 using OpPtr = std::shared_ptr<Op>;
 
-/// Takes no time and no engine: event records, joins, the begin and end of a graph.
+/// Takes no time and no engine, and does nothing: event records, joins, the begin and end of a
+/// graph.
 class Marker final : public Op {
  public:
   explicit Marker(const char* name) : Op(Lane::none), name_(name) {}

@@ -8,6 +8,8 @@
 namespace nvs::sim {
 namespace {
 
+constexpr std::size_t kRetiredMax = 4096;
+
 void* as_pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 // The entry whose range holds `address`, in a map keyed by the begin of disjoint ranges.
@@ -66,6 +68,16 @@ bool AddressSpace::release(std::uint64_t begin, std::uint64_t size) {
   ::munmap(as_pointer(begin), size);
   reservations_.erase(it);
   return true;
+}
+
+void AddressSpace::retire(std::uint64_t address) {
+  const Reservation* found = reservation(address, 1);
+  if (found == nullptr) return;
+  retired_.push_back(found->begin);
+  if (retired_.size() <= kRetiredMax) return;
+  const std::uint64_t oldest = retired_.front();
+  retired_.pop_front();
+  release(oldest, reservations_.at(oldest).size);
 }
 
 const Reservation* AddressSpace::reservation(std::uint64_t begin, std::uint64_t size) const {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,7 +20,9 @@ namespace nvs::sim {
 
 enum class Access : std::uint8_t { none = 0, read = 1, read_write = 3 };
 
-enum class MemoryKind { plain, vmm, ipc };
+enum class MemoryKind { plain, vmm, ipc, pool };
+
+class MemoryPool;
 
 struct Mapping {
   std::uint64_t begin = 0;
@@ -33,6 +36,8 @@ struct Mapping {
   std::array<Access, kGpusMax> access{};
   bool sync_memops = false;                 // as cuPointerSetAttribute left it
   std::map<std::uint64_t, unsigned> opens;  // of IPC memory: addresses handed out, and how often
+  std::shared_ptr<MemoryPool> pool;         // of stream-ordered memory
+  bool being_freed = false;                 // by a stream that has not got there yet
 
   std::uint64_t end() const { return begin + size; }
 };
@@ -58,6 +63,9 @@ class AddressSpace {
   std::uint64_t reserve(std::uint64_t size, std::uint64_t alignment, std::uint64_t hint,
                         bool whole_allocation);
   bool release(std::uint64_t begin, std::uint64_t size);
+  /// Releases the reservation that holds `address`, but only after many others were retired: until
+  /// then an old pointer leads nowhere.
+  void retire(std::uint64_t address);
   /// The reservation that holds all of [begin, begin + size).
   const Reservation* reservation(std::uint64_t begin, std::uint64_t size) const;
 
@@ -84,6 +92,7 @@ class AddressSpace {
 
  private:
   std::map<std::uint64_t, Reservation> reservations_;
+  std::deque<std::uint64_t> retired_;
   std::map<std::uint64_t, Mapping> mappings_;
   std::map<std::uint64_t, HostRange> hosts_;
   std::uint64_t buffer_ids_ = 0;

@@ -86,6 +86,19 @@ void Arena::give_back(std::uint64_t offset, std::uint64_t bytes) {
   free_.erase(it);
 }
 
+// Whole blocks wait for their first touch; of the two at the ends only the bytes in question go.
+void Arena::forget(std::uint64_t offset, std::uint64_t bytes) {
+  const std::uint64_t end = offset + bytes;
+  const std::uint64_t first = std::min((offset + kBlock - 1) / kBlock * kBlock, end);
+  const std::uint64_t last = std::max(end / kBlock * kBlock, first);
+  poison_if_fresh(offset, first - offset);
+  poison(base_ + offset, first - offset);
+  poison_if_fresh(last, end - last);
+  poison(base_ + last, end - last);
+  const std::lock_guard guard{poison_mutex_};
+  std::fill_n(touched_ + first / kBlock, (last - first) / kBlock, static_cast<unsigned char>(0));
+}
+
 void Arena::poison_if_fresh(std::uint64_t offset, std::uint64_t bytes) {
   if (bytes == 0) return;
   const std::uint64_t first = offset / kBlock;

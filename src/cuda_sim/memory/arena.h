@@ -34,6 +34,9 @@ class Arena {
   std::optional<std::uint64_t> take(std::uint64_t bytes);
   void give_back(std::uint64_t offset, std::uint64_t bytes);
 
+  /// The range is handed out anew: what it held is gone, and it is fresh again.
+  void forget(std::uint64_t offset, std::uint64_t bytes);
+
   /// Must precede every access to the range.
   void poison_if_fresh(std::uint64_t offset, std::uint64_t bytes);
 

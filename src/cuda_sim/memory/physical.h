@@ -45,6 +45,10 @@ class Physical {
   std::uint64_t bytes() const { return bytes_; }
   std::byte* at(std::uint64_t offset) const { return base_ + offset; }
   void poison_if_fresh(std::uint64_t offset, std::uint64_t bytes) const;
+  /// A part of memory in this process's arena is handed out anew.
+  void forget(std::uint64_t offset, std::uint64_t bytes) const {
+    if (arena_ != nullptr) arena_->forget(offset_ + offset, bytes);
+  }
 
   /// A descriptor for cuMemExportToShareableHandle; -1 unless exportable.
   int duplicate_fd();

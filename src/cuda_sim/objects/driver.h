@@ -17,6 +17,7 @@
 #include "cuda_sim/objects/fault_injection.h"
 #include "cuda_sim/objects/graph.h"
 #include "cuda_sim/objects/handles.h"
+#include "cuda_sim/objects/memory_pool.h"
 #include "cuda_sim/objects/module.h"
 
 namespace nvs::sim {
@@ -71,6 +72,9 @@ class Driver {
   HandleTable<CUgraph, Graph> graphs;
   HandleTable<CUgraphNode, GraphNode> nodes;
   HandleTable<CUgraphExec, GraphExec> execs;
+  HandleTable<CUmemoryPool, MemoryPool> pools;
+  std::array<std::shared_ptr<MemoryPool>, kGpusMax> default_pools;
+  std::array<std::shared_ptr<MemoryPool>, kGpusMax> current_pools;  // null: the default one
   std::map<CUmemGenericAllocationHandle, VmmHandle> vmm_handles;
   std::vector<std::shared_ptr<Module>> unloaded_modules;     // work in flight may refer to them
   std::vector<std::shared_ptr<Library>> unloaded_libraries;  // likewise
