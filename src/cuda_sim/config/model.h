@@ -43,8 +43,11 @@ struct Model {
   double duplex_bytes_per_ns;  // pinned, each direction while the other is busy
   double pageable_in_bytes_per_ns;
   double pageable_out_bytes_per_ns;
-  std::int64_t slice_ns;   // how long a context keeps the GPU while another waits
-  std::int64_t switch_ns;  // what handing over after a full slice costs
+  double managed_fault_bytes_per_ns;     // managed memory that a kernel finds missing
+  double managed_prefetch_bytes_per_ns;  // that is brought in ahead
+  double managed_out_bytes_per_ns;       // that goes back to the host
+  std::int64_t slice_ns;                 // how long a context keeps the GPU while another waits
+  std::int64_t switch_ns;                // what handing over after a full slice costs
 
   double launch_ns;
   double start_ns;   // from a submission to an idle GPU until it starts

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of Machine that counts: GPU memory, memory held by several processes, violations and
 // utilisation.
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
 
@@ -23,10 +24,25 @@ bool Machine::charge(unsigned gpu_index, std::uint64_t bytes) {
   };
   if (!fits()) {
     reclaim_locked();
-    if (!fits()) return false;
+    if (!fits() && !evict_for_locked(gpu_index, bytes)) return false;
   }
   own_slot().gpu[gpu_index].bytes.fetch_add(bytes);
   return true;
+}
+
+// Memory that can be had in no other way: managed blocks make room. Nobody waits for that, but the
+// way out is taken meanwhile.
+bool Machine::evict_for_locked(unsigned gpu_index, std::uint64_t bytes) {
+  Residency residency(*this, gpu_index);
+  const bool made = residency.make_room(bytes);
+  const double nominal =
+      static_cast<double>(residency.moved().out * managed_block_bytes()) * scale();
+  GpuShare& share = segment_->gpu[gpu_index];
+  const Nanos free_at = std::max(share.copy_out_free_at.load(), now_ns());
+  if (nominal > 0) {
+    share.copy_out_free_at.store(free_at + dilate(nominal / model_->managed_out_bytes_per_ns));
+  }
+  return made;
 }
 
 void Machine::refund(unsigned gpu_index, std::uint64_t bytes) {

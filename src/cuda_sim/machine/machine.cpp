@@ -28,9 +28,15 @@ void clear_slot(ProcessSlot& slot) {
   for (ProcessGpu& gpu : slot.gpu) {
     gpu.bytes.store(0);
     gpu.contexts.store(0);
+    gpu.managed_blocks.store(0);
     gpu.busy_ns.store(0);
   }
   slot.pid.store(0, std::memory_order_release);
+}
+
+std::uint64_t word_of(const SlotSet& set, unsigned word) {
+  const SlotSet low{~std::uint64_t{0}};
+  return ((set >> (word * 64)) & low).to_ullong();
 }
 
 // The file may have been unlinked by the last process of an earlier life between our open and our
@@ -164,6 +170,9 @@ void Machine::detach() {
     for (SharedAllocation& entry : segment_->shared) {
       if (entry.id.load() != 0) set_holder(entry, false);
     }
+    SlotSet others = live_slots();
+    others.reset(slot_);
+    recount_frames_locked(others);
     clear_slot(own_slot());
     reclaim_locked();
   }
@@ -176,34 +185,47 @@ void Machine::reclaim() {
   reclaim_locked();
 }
 
-void Machine::reclaim_locked() {
-  std::array<std::uint64_t, kProcessesMax / 64> alive{};
+SlotSet Machine::live_slots() {
+  SlotSet live;
   for (unsigned i = 0; i < kProcessesMax; ++i) {
-    ProcessSlot& slot = segment_->processes[i];
-    if (slot.pid.load() == 0) continue;
-    if (liveness(identity_of(slot)) == Liveness::dead) {
-      clear_slot(slot);
-    } else {
-      alive[i / 64] |= std::uint64_t{1} << (i % 64);
-    }
+    const ProcessSlot& slot = segment_->processes[i];
+    live[i] = slot.pid.load() != 0 && liveness(identity_of(slot)) != Liveness::dead;
   }
+  return live;
+}
+
+// The slots of the dead go last: as long as they are there, what is left of this is found.
+void Machine::reclaim_locked() {
+  const SlotSet alive = live_slots();
+  bool dead = false;
+  for (unsigned i = 0; i < kProcessesMax; ++i) {
+    dead |= segment_->processes[i].pid.load() != 0 && !alive[i];
+  }
+  if (dead) recount_frames_locked(alive);
   for (SharedAllocation& entry : segment_->shared) {
     if (entry.id.load() == 0) continue;
     bool held = false;
-    for (unsigned word = 0; word < alive.size(); ++word) {
-      held |= (entry.holders[word].fetch_and(alive[word]) & alive[word]) != 0;
+    for (unsigned word = 0; word < entry.holders.size(); ++word) {
+      const std::uint64_t live = word_of(alive, word);
+      held |= (entry.holders[word].fetch_and(live) & live) != 0;
     }
     if (!held) {
       entry.bytes.store(0);
       entry.id.store(0);
     }
   }
+  for (unsigned i = 0; i < kProcessesMax; ++i) {
+    ProcessSlot& slot = segment_->processes[i];
+    if (slot.pid.load() != 0 && !alive[i]) clear_slot(slot);
+  }
 }
 
 std::uint64_t Machine::used_locked(unsigned gpu_index) {
   std::uint64_t sum = 0;
   for (const ProcessSlot& slot : segment_->processes) {
-    if (slot.pid.load(std::memory_order_relaxed) != 0) sum += slot.gpu[gpu_index].bytes.load();
+    if (slot.pid.load(std::memory_order_relaxed) == 0) continue;
+    const ProcessGpu& here = slot.gpu[gpu_index];
+    sum += here.bytes.load() + here.managed_blocks.load() * managed_block_bytes();
   }
   for (const SharedAllocation& entry : segment_->shared) {
     if (entry.id.load(std::memory_order_relaxed) != 0 && entry.gpu == gpu_index) {

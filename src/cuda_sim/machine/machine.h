@@ -5,9 +5,11 @@
 #pragma once
 
 #include <atomic>
+#include <bitset>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 #include <tl/expected.hpp>
@@ -15,9 +17,15 @@
 #include "base/unique_fd.h"
 #include "cuda_sim/config/model.h"
 #include "cuda_sim/config/settings.h"
+#include "cuda_sim/machine/residency.h"
 #include "cuda_sim/machine/segment.h"
 
 namespace nvs::sim {
+
+/// Whether what a block holds is wanted any more.
+enum class Content { kept, dropped };
+
+using SlotSet = std::bitset<kProcessesMax>;
 
 class Machine {
  public:
@@ -58,6 +66,16 @@ class Machine {
   bool hold_shared(std::uint64_t id);
   void drop_shared(std::uint64_t id);
 
+  /// Managed memory, by the block.
+  std::uint64_t managed_block_bytes() const { return (std::uint64_t{2} << 20) / scale(); }
+  /// The first of so many names that no block ever had.
+  std::uint64_t name_blocks(std::uint64_t count);
+  /// Work on the GPU uses these blocks, in this order.
+  Migration touch_blocks(unsigned gpu_index, std::span<const BlockTouch> touches);
+  /// Takes blocks off their GPUs. How many had to be carried.
+  std::uint64_t send_home(std::span<BlockPlace* const> places, Content content);
+  bool is_on(unsigned gpu_index, const BlockPlace& place);
+
   /// Clears what dead processes left behind.
   void reclaim();
 
@@ -68,12 +86,17 @@ class Machine {
   unsigned utilisation(unsigned gpu_index, Nanos now);
 
  private:
+  friend class Residency;
+
   Machine() = default;
   tl::expected<void, std::string> open_segment(const Settings& settings);
   tl::expected<void, std::string> take_slot();
   bool anyone_alive();
   std::uint64_t used_locked(unsigned gpu_index);
   void reclaim_locked();
+  void recount_frames_locked(const SlotSet& alive);
+  SlotSet live_slots();
+  bool evict_for_locked(unsigned gpu_index, std::uint64_t bytes);
   SharedAllocation* find_shared(std::uint64_t id);
   void set_holder(SharedAllocation& entry, bool holds);
 

@@ -19,10 +19,12 @@ inline constexpr unsigned kProcessesMax = 512;
 inline constexpr unsigned kSharedAllocationsMax = 2048;
 inline constexpr unsigned kViolationsMax = 64;
 inline constexpr unsigned kUtilisationSamples = 32;
+inline constexpr unsigned kManagedFramesMax = 72 << 10;  // of a GPU; an H200 has room for 71577
 
 struct ProcessGpu {
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<std::uint32_t> contexts{0};
+  std::atomic<std::uint32_t> managed_blocks{0};  // of its managed memory, those on this GPU
   std::atomic<std::uint64_t> busy_ns{0};
 };
 
@@ -44,6 +46,15 @@ struct SharedAllocation {
   std::array<std::atomic<std::uint64_t>, kProcessesMax / 64> holders{};
 };
 
+/// Room for a block of managed memory on a GPU. Without initialisers, so that a new machine does
+/// not touch them all: those below `frames_top` have been written.
+struct ManagedFrame {
+  std::uint64_t block;        // its name; 0: the frame is free
+  std::uint64_t used_at;      // in the machine's count of touches
+  std::uint32_t slot;         // of the process that it belongs to
+  std::uint32_t on_host_too;  // a copy as good is at home
+};
+
 struct UtilisationSample {
   std::atomic<Nanos> at{0};
   std::atomic<std::uint64_t> busy_ns{0};
@@ -55,13 +66,16 @@ struct GpuShare {
   alignas(64) std::atomic<Nanos> copy_out_free_at{0};
   alignas(64) std::atomic<std::uint64_t> overrun_ns{0};
   std::atomic<std::uint64_t> copied_ns{0};
-  std::atomic<std::uint64_t> called_ns{0};  // modelled time of calls
+  std::atomic<std::uint64_t> called_ns{0};   // modelled time of calls
+  std::atomic<std::uint32_t> frames_top{0};  // frames that were ever used
+  std::atomic<std::uint64_t> managed_in{0};  // blocks that came, and that were carried away
+  std::atomic<std::uint64_t> managed_out{0};
   std::atomic<std::uint32_t> next_sample{0};
   std::array<UtilisationSample, kUtilisationSamples> samples;
 };
 
 struct Segment {
-  static constexpr std::uint64_t kMagic = 0x6e7673696d303031;  // "nvsim001"
+  static constexpr std::uint64_t kMagic = 0x6e7673696d303032;  // "nvsim002"
 
   std::atomic<std::uint64_t> magic{0};
   std::uint64_t size = 0;
@@ -75,9 +89,14 @@ struct Segment {
   std::array<ProcessSlot, kProcessesMax> processes;
   std::array<SharedAllocation, kSharedAllocationsMax> shared;
   std::array<GpuShare, kGpusMax> gpu;
+  std::atomic<std::uint64_t> next_managed_block{1};
+  std::atomic<std::uint64_t> managed_touches{0};
 
   std::atomic<std::uint64_t> violations{0};
   std::array<std::array<char, 240>, kViolationsMax> violation_text{};
+
+  std::array<std::array<ManagedFrame, kManagedFramesMax>, kGpusMax>
+      frames;  // under the ledger's lock
 };
 
 }  // namespace nvs::sim

@@ -39,7 +39,8 @@ std::vector<GpuProcess> processes_on(sim::Machine& machine, unsigned gpu) {
     const sim::ProcessGpu& here = slot.gpu[gpu];
     const auto pid = static_cast<unsigned>(slot.pid.load());
     if (pid == 0 || here.contexts.load() == 0) continue;
-    processes.push_back({pid, here.bytes.load() + shared[i], here.busy_ns.load()});
+    const std::uint64_t managed = here.managed_blocks.load() * machine.managed_block_bytes();
+    processes.push_back({pid, here.bytes.load() + managed + shared[i], here.busy_ns.load()});
   }
   return processes;
 }
