@@ -40,6 +40,11 @@ int cusimOverrun(int gpu, unsigned long long* overrun_ns, unsigned long long* bu
 // What the machine's ledger holds for a GPU now.
 int cusimLedger(int gpu, unsigned long long* bytes_used, unsigned* processes, unsigned* contexts);
 
+// Managed memory on a GPU, in blocks of 2 MiB of the card modelled: how many are there now, and how
+// many ever came and were carried away again. Totals of the machine.
+int cusimManaged(int gpu, unsigned long long* resident, unsigned long long* moved_in,
+                 unsigned long long* moved_out);
+
 #ifdef __cplusplus
 }
 #endif
@@ -50,7 +55,7 @@ int cusimLedger(int gpu, unsigned long long* bytes_used, unsigned* processes, un
 #define NVS_CUSIM_FUNCTIONS(row)                                                                  \
   row(cusimScale) row(cusimTimeFactor) row(cusimViolationCount) row(cusimViolationText)           \
       row(cusimFailCall) row(cusimHangNextKernel) row(cusimReleaseHang) row(cusimFaultNextKernel) \
-          row(cusimOverrun) row(cusimLedger)
+          row(cusimOverrun) row(cusimLedger) row(cusimManaged)
 
 struct CusimApi {
 #define NVS_CUSIM_MEMBER(symbol) decltype(&::symbol) symbol = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/cuda_sim/kill_worker.h"
 
+#include <algorithm>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -24,7 +25,7 @@ class Worker {
         count_(gpu_.alloc(sizeof(std::uint64_t))) {}
 
   void step() {
-    switch (random_() % 8) {
+    switch (random_() % 9) {
       case 0:
         return plain();
       case 1:
@@ -39,6 +40,8 @@ class Worker {
         return open_published();
       case 6:
         return ordered();
+      case 7:
+        return managed();
       default:
         return another_context();
     }
@@ -85,6 +88,16 @@ class Worker {
     use(data, bytes);
     NVS_MUST(gpu_->cuMemFreeAsync(data, nullptr));
     NVS_MUST(gpu_->cuStreamSynchronize(nullptr));
+  }
+
+  // What others hold does not matter: it is carried away if need be.
+  void managed() {
+    const std::size_t bytes = std::min(some_bytes(), 32 * gpu_.granularity());
+    CUdeviceptr data = 0;
+    NVS_MUST(gpu_->cuMemAllocManaged(&data, bytes, CU_MEM_ATTACH_GLOBAL));
+    use(data, bytes);
+    NVS_MUST(gpu_->cuMemPrefetchAsync(data, bytes / 2, CU_DEVICE_CPU, nullptr));
+    NVS_MUST(gpu_->cuMemFree_v2(data));
   }
 
   bool create(std::size_t bytes, CUmemAllocationHandleType type, Gpu::Chunk& chunk) {

@@ -22,7 +22,10 @@ CUresult copy(const CUDA_MEMCPY3D& geometry, CUstream handle, Wait wait) {
   std::unique_lock guard{d.lock};
   NVS_SIM_FIND_STREAM(stream, handle)
   CopyPlan plan;
-  if (const CUresult result = plan_copy(d, geometry, plan); result != CUDA_SUCCESS) return result;
+  const unsigned gpu = stream->context->gpu;
+  if (const CUresult result = plan_copy(d, gpu, geometry, plan); result != CUDA_SUCCESS) {
+    return result;
+  }
   if (stream->capture) {
     if (wait == Wait::yes) return invalidate(*stream->capture);
     return submit(d, guard, *stream, CopyWork{.geometry = geometry, .staged = nullptr});

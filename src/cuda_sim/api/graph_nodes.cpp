@@ -44,7 +44,7 @@ CUresult kernel_work(Driver& d, const CUDA_KERNEL_NODE_PARAMS& p, Work& out) {
 CUresult copy_work(Driver& d, const CUDA_MEMCPY3D& p, Work& out) {
   if (p.WidthInBytes == 0 || p.Height == 0 || p.Depth == 0) return CUDA_ERROR_INVALID_VALUE;
   CopyPlan plan;
-  if (const CUresult result = plan_copy(d, p, plan); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = plan_copy(d, 0, p, plan); result != CUDA_SUCCESS) return result;
   out = CopyWork{.geometry = p, .staged = nullptr};
   return CUDA_SUCCESS;
 }

@@ -66,7 +66,8 @@ NVS_SIM(cuMemFreeHost, (void* pointer), pointer) {
   if (const CUresult result = refuse_unusable_context(d); result != CUDA_SUCCESS) return result;
   if (pointer == nullptr) return CUDA_SUCCESS;
   const HostRange* found = d.space.find_host(address_of(pointer));
-  if (found == nullptr || found->begin != address_of(pointer) || found->registered) {
+  if (found == nullptr || found->begin != address_of(pointer) || found->registered ||
+      found->managed) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   const HostRange range = *found;
@@ -125,7 +126,8 @@ NVS_SIM(cuMemHostGetDevicePointer_v2, (CUdeviceptr * out, void* pointer, unsigne
   Driver& d = driver();
   const std::lock_guard guard{d.lock};
   NVS_SIM_CONTEXT(context)
-  if (d.space.find_host(address_of(pointer)) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const HostRange* range = d.space.find_host(address_of(pointer));
+  if (range == nullptr || range->managed) return CUDA_ERROR_INVALID_VALUE;
   *out = address_of(pointer);
   return CUDA_SUCCESS;
 }
@@ -136,7 +138,7 @@ NVS_SIM(cuMemHostGetFlags, (unsigned int* flags, void* pointer), flags, pointer)
   const std::lock_guard guard{d.lock};
   NVS_SIM_CONTEXT(context)
   const HostRange* range = d.space.find_host(address_of(pointer));
-  if (range == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (range == nullptr || range->managed) return CUDA_ERROR_INVALID_VALUE;
   *flags = range->flags;
   return CUDA_SUCCESS;
 }

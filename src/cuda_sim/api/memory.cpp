@@ -30,6 +30,24 @@ CUresult allocate(CUdeviceptr* out, std::size_t bytes) {
   return CUDA_SUCCESS;
 }
 
+// Any context may be using it.
+CUresult free_managed(Driver& d, std::unique_lock<std::mutex>& guard, CUdeviceptr address) {
+  std::vector<std::shared_ptr<Context>> contexts;
+  for (const auto& [value, context] : d.contexts.all()) {
+    if (!context->destroyed) contexts.push_back(context);
+  }
+  for (const auto& context : contexts) {
+    if (const CUresult result = wait_for_users(guard, *context); result != CUDA_SUCCESS) {
+      return result;
+    }
+  }
+  if (!d.managed.contains(address)) return CUDA_ERROR_INVALID_VALUE;  // by another thread meanwhile
+  nvs::sim::free_managed(d, address);
+  guard.unlock();
+  d.spend(d.machine->model().free, 0);
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 namespace nvs::sim {
@@ -79,6 +97,7 @@ NVS_SIM(cuMemFree_v2, (CUdeviceptr address), address) {
   if (const CUresult result = refuse_unusable_context(d); result != CUDA_SUCCESS) return result;
   if (const CUresult result = refuse_in_capture(d); result != CUDA_SUCCESS) return result;
   if (address == 0) return CUDA_SUCCESS;
+  if (d.managed.contains(address)) return free_managed(d, guard, address);
   const Mapping* mapping = d.space.find(address);
   if (mapping == nullptr || mapping->begin != address || mapping->being_freed) {
     return CUDA_ERROR_INVALID_VALUE;

@@ -19,6 +19,7 @@ struct Known {
   Range block;  // what the driver mapped for it
 
   bool any() const { return mapping != nullptr || host != nullptr; }
+  bool is_managed() const { return host != nullptr && host->managed; }
   bool is_vmm() const { return mapping != nullptr && mapping->kind == MemoryKind::vmm; }
   Access own_access() const { return mapping->access[mapping->physical->gpu()]; }
 };
@@ -64,7 +65,8 @@ CUresult identity(const Known& known, CUpointer_attribute attribute, CUdeviceptr
     case CU_POINTER_ATTRIBUTE_CONTEXT:
       return answer<CUcontext>(out, known.context ? known.context->handle : nullptr);
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      return answer<unsigned>(out, device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
+      return answer<unsigned>(
+          out, device || known.is_managed() ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       if (device && known.own_access() == Access::none) return CUDA_ERROR_INVALID_VALUE;
       return answer<CUdeviceptr>(out, address);
@@ -104,7 +106,7 @@ CUresult capability(const Known& known, CUpointer_attribute attribute, void* out
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
       return answer<unsigned>(out, device && known.mapping->sync_memops ? 1 : 0);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      return answer<unsigned>(out, 0);
+      return answer<unsigned>(out, known.is_managed() ? 1 : 0);
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
       return answer<unsigned>(out, device && !vmm && !pooled ? 1 : 0);
     case CU_POINTER_ATTRIBUTE_MAPPED:

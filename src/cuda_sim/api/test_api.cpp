@@ -120,3 +120,19 @@ int cusimLedger(int gpu, unsigned long long* bytes_used, unsigned* processes, un
   if (contexts != nullptr) *contexts = context_count;
   return 0;
 }
+
+int cusimManaged(int gpu, unsigned long long* resident, unsigned long long* moved_in,
+                 unsigned long long* moved_out) {
+  const GpuShare* share = share_of(gpu);
+  if (share == nullptr) return -1;
+  Driver& d = driver();
+  d.machine->reclaim();
+  unsigned long long blocks = 0;
+  for (const ProcessSlot& slot : d.machine->segment().processes) {
+    if (slot.pid.load() != 0) blocks += slot.gpu[static_cast<unsigned>(gpu)].managed_blocks.load();
+  }
+  if (resident != nullptr) *resident = blocks;
+  if (moved_in != nullptr) *moved_in = share->managed_in.load();
+  if (moved_out != nullptr) *moved_out = share->managed_out.load();
+  return 0;
+}

@@ -47,6 +47,8 @@ class Op {
   virtual void let_go() {}
   /// Modelled time, for the compute lane.
   virtual Nanos duration() const { return 0; }
+  /// What it had to wait for its memory when it started; known after resolve().
+  virtual Nanos stall() const { return 0; }
   /// What a copy moves, as the program counts it.
   virtual std::uint64_t bytes() const { return 0; }
   /// The rate of a copy that is slower than the link, in bytes of the card modelled per nanosecond;

@@ -98,6 +98,7 @@ Nanos Engine::run_compute(Op& op) {
       performed = true;
       if (!resolve(op)) return now;
       op.perform(0, op.bytes());
+      remaining += op.stall();
     }
     account(answer.end - answer.start, now);
     remaining -= answer.end - answer.start;
@@ -150,10 +151,12 @@ bool Engine::run_at_once(const OpPtr& op) {
 Nanos Engine::run_copy(Op& op) {
   const double scale = machine_.scale();
   const auto piece_max = std::max<std::uint64_t>(kCopyPiece / machine_.scale(), 1);
-  const Nanos begin = std::max(op.ready_, now_ns() - kCopyLookAhead);
+  Nanos begin = std::max(op.ready_, now_ns() - kCopyLookAhead);
   Nanos ready = begin + machine_.dilate(kCopyLatencyNs);
   if (ready > now_ns() + kCopyLookAhead) doze_until(ready - kCopyLookAhead);
   if (!resolve(op)) return now_ns();
+  begin += op.stall();
+  ready += op.stall();
   std::uint64_t offset = 0;
   while (offset < op.bytes() && !stopped_.load()) {
     const std::uint64_t piece = std::min(piece_max, op.bytes() - offset);

@@ -47,6 +47,7 @@ struct HostRange {
   std::uint64_t size = 0;
   unsigned flags = 0;
   bool registered = false;  // by the program, rather than allocated for it
+  bool managed = false;
   std::uint64_t context = 0;
   std::uint64_t buffer_id = 0;
 };

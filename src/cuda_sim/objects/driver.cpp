@@ -164,6 +164,7 @@ void Driver::destroy_context(Context& context) {
     if (mapping.context == context.key) doomed.push_back(begin);
   }
   for (const std::uint64_t begin : doomed) free_plain(*this, begin);
+  abandon_managed(*this, context);
   const std::vector<std::shared_ptr<Capture>> open = captures;
   for (const auto& capture : open) {
     if (capture->origin->context == &context) end_capture(capture);

@@ -17,6 +17,7 @@
 #include "cuda_sim/objects/fault_injection.h"
 #include "cuda_sim/objects/graph.h"
 #include "cuda_sim/objects/handles.h"
+#include "cuda_sim/objects/managed_memory.h"
 #include "cuda_sim/objects/memory_pool.h"
 #include "cuda_sim/objects/module.h"
 
@@ -62,6 +63,7 @@ class Driver {
   std::array<CUresult, kGpusMax> lost{};  // GPUs this process cannot use any more, and why
   AddressSpace space;
   std::vector<std::unique_ptr<Slab>> slabs;
+  std::map<std::uint64_t, ManagedRange> managed;  // by address
 
   HandleTable<CUcontext, Context> contexts;
   HandleTable<CUstream, Stream> streams;

@@ -55,8 +55,8 @@ bool host_side_is_usable(Driver& driver, const CopySide& side, std::uint64_t ext
   return host_memory_allows(side.base, extent, use);
 }
 
-CUresult classify(Driver& driver, const RawSide& raw, Access need, const CopyPlan& plan,
-                  CopySide& side) {
+CUresult classify(Driver& driver, unsigned gpu, const RawSide& raw, Access need,
+                  const CopyPlan& plan, CopySide& side) {
   const std::uint64_t extent = plan.extent(side);
   if (const Mapping* mapping = driver.space.find(side.base); mapping != nullptr) {
     side.end = CopyEnd::device;
@@ -64,7 +64,14 @@ CUresult classify(Driver& driver, const RawSide& raw, Access need, const CopyPla
     return driver.space.view(side.base, extent, side.gpu, need) ? CUDA_SUCCESS
                                                                 : CUDA_ERROR_INVALID_VALUE;
   }
-  if (driver.space.find_host(side.base) != nullptr) {
+  const HostRange* host = driver.space.find_host(side.base);
+  if (host != nullptr && host->managed) {
+    side.end = CopyEnd::device;
+    side.gpu = gpu;
+    return driver.space.view(side.base, extent, gpu, need) ? CUDA_SUCCESS
+                                                           : CUDA_ERROR_INVALID_VALUE;
+  }
+  if (host != nullptr) {
     side.end = CopyEnd::pinned;
   } else if (raw.type == CU_MEMORYTYPE_DEVICE ||
              driver.space.reservation(side.base, 1) != nullptr) {
@@ -75,7 +82,7 @@ CUresult classify(Driver& driver, const RawSide& raw, Access need, const CopyPla
 
 }  // namespace
 
-CUresult plan_copy(Driver& driver, const CUDA_MEMCPY3D& g, CopyPlan& plan) {
+CUresult plan_copy(Driver& driver, unsigned gpu, const CUDA_MEMCPY3D& g, CopyPlan& plan) {
   plan.width = g.WidthInBytes;
   plan.height = g.Height;
   plan.depth = g.Depth;
@@ -86,8 +93,9 @@ CUresult plan_copy(Driver& driver, const CUDA_MEMCPY3D& g, CopyPlan& plan) {
                     g.dstY,          g.dstZ,    g.dstPitch,  g.dstHeight};
   CUresult result = locate(src, g, plan.src);
   if (result == CUDA_SUCCESS) result = locate(dst, g, plan.dst);
-  if (result == CUDA_SUCCESS) result = classify(driver, src, Access::read, plan, plan.src);
-  if (result == CUDA_SUCCESS) result = classify(driver, dst, Access::read_write, plan, plan.dst);
+  if (result == CUDA_SUCCESS) result = classify(driver, gpu, src, Access::read, plan, plan.src);
+  if (result == CUDA_SUCCESS)
+    result = classify(driver, gpu, dst, Access::read_write, plan, plan.dst);
   return result;
 }
 
@@ -112,6 +120,11 @@ std::optional<View> CopyOp::view_of(const CopySide& side, Access need) {
   return view;
 }
 
+Nanos CopyOp::wait_for(const CopySide& side, Access need) {
+  if (side.end != CopyEnd::device) return 0;
+  return use_managed(driver_, side.gpu, side.base, plan_.extent(side), need);
+}
+
 bool CopyOp::resolve() {
   if (staged_) {
     src_.append(nullptr, 0, staged_->data(), staged_->size());
@@ -123,6 +136,7 @@ bool CopyOp::resolve() {
   auto dst = view_of(plan_.dst, Access::read_write);
   if (!dst) return false;
   dst_ = std::move(*dst);
+  stall_ = wait_for(plan_.src, Access::read) + wait_for(plan_.dst, Access::read_write);
   return true;
 }
 

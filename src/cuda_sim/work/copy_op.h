@@ -41,8 +41,9 @@ struct CopyPlan {
   }
 };
 
-/// Checks a copy as the driver does when it is asked for, and finds out what its ends are.
-CUresult plan_copy(Driver& driver, const CUDA_MEMCPY3D& geometry, CopyPlan& plan);
+/// Checks a copy as the driver does when it is asked for, and finds out what its ends are. Managed
+/// memory counts as memory of `gpu`, which makes the copy.
+CUresult plan_copy(Driver& driver, unsigned gpu, const CUDA_MEMCPY3D& geometry, CopyPlan& plan);
 
 class CopyOp final : public Op {
  public:
@@ -52,6 +53,7 @@ class CopyOp final : public Op {
   void perform(std::uint64_t offset, std::uint64_t bytes) override;
   void let_go() override;
   Nanos duration() const override;
+  Nanos stall() const override { return stall_; }
   std::uint64_t bytes() const override { return plan_.bytes(); }
   double rate_limit() const override;
   std::vector<Range> touches() const override;
@@ -59,12 +61,14 @@ class CopyOp final : public Op {
 
  private:
   std::optional<View> view_of(const CopySide& side, Access need);
+  Nanos wait_for(const CopySide& side, Access need);
 
   Driver& driver_;
   const CopyPlan plan_;
   const std::shared_ptr<std::vector<std::byte>> staged_;
   View src_;
   View dst_;
+  Nanos stall_ = 0;
 };
 
 /// The lane a copy takes.

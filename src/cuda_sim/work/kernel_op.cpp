@@ -37,6 +37,7 @@ bool KernelOp::resolve() {
     auto view = driver_.space.view(touch.begin, touch.size, context_.gpu, touch.access);
     if (!view) return false;
     views_.push_back(std::move(*view));
+    stall_ += use_managed(driver_, context_.gpu, touch.begin, touch.size, touch.access);
   }
   return true;
 }
@@ -51,7 +52,10 @@ void KernelOp::perform(std::uint64_t, std::uint64_t) {
 
 bool KernelOp::is_light() const {
   std::uint64_t bytes = 0;
-  for (const KernelTouch& touch : memory_) bytes += touch.size;
+  for (const KernelTouch& touch : memory_) {
+    bytes += touch.size;
+    if (touches_managed(driver_, touch.begin, touch.size)) return false;  // it may have to wait
+  }
   return bytes <= kLightBytes;
 }
 

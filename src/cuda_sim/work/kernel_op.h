@@ -15,6 +15,7 @@ class KernelOp final : public Op {
   void perform(std::uint64_t offset, std::uint64_t bytes) override;
   void let_go() override { views_.clear(); }
   Nanos duration() const override { return duration_; }
+  Nanos stall() const override { return stall_; }
   bool is_light() const override;
   std::vector<Range> touches() const override;
   const char* name() const override { return work_.function->builtin->name(); }
@@ -27,6 +28,7 @@ class KernelOp final : public Op {
   std::vector<KernelTouch> memory_;
   std::vector<View> views_;
   Nanos duration_ = 0;
+  Nanos stall_ = 0;
   bool hangs_ = false;
   bool faults_ = false;
 };

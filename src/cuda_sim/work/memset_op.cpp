@@ -20,6 +20,7 @@ bool MemsetOp::resolve() {
   auto view = driver_.space.view(work_.dst, extent(), gpu_, Access::read_write);
   if (!view) return false;
   view_ = std::move(*view);
+  stall_ = use_managed(driver_, gpu_, work_.dst, extent(), Access::read_write);
   return true;
 }
 

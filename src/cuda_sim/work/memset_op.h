@@ -16,7 +16,10 @@ class MemsetOp final : public Op {
   void perform(std::uint64_t offset, std::uint64_t bytes) override;
   void let_go() override { view_ = {}; }
   Nanos duration() const override;
-  bool is_light() const override { return extent() <= 64 << 10; }
+  Nanos stall() const override { return stall_; }
+  bool is_light() const override {
+    return extent() <= 64 << 10 && !touches_managed(driver_, work_.dst, extent());
+  }
   std::vector<Range> touches() const override { return {{work_.dst, extent()}}; }
   const char* name() const override { return "a memset"; }
 
@@ -28,6 +31,7 @@ class MemsetOp final : public Op {
   const unsigned gpu_;
   const MemsetWork work_;
   View view_;
+  Nanos stall_ = 0;
 };
 
 /// From the first to the last byte that a memset writes.

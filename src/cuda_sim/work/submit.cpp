@@ -24,9 +24,11 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-OpPtr make_copy(Driver& driver, const CopyWork& work) {
+OpPtr make_copy(Driver& driver, const Context& context, const CopyWork& work) {
   CopyPlan plan;
-  if (plan_copy(driver, work.geometry, plan) != CUDA_SUCCESS) return std::make_shared<IllegalOp>();
+  if (plan_copy(driver, context.gpu, work.geometry, plan) != CUDA_SUCCESS) {
+    return std::make_shared<IllegalOp>();
+  }
   if (plan.bytes() == 0) return std::make_shared<Marker>("an empty copy");
   return std::make_shared<CopyOp>(driver, plan, work.staged);
 }
@@ -139,7 +141,7 @@ OpPtr make_op(Driver& driver, Context& context, const Work& work) {
                         [&](const KernelWork& w) -> OpPtr {
                           return std::make_shared<KernelOp>(driver, context, w);
                         },
-                        [&](const CopyWork& w) -> OpPtr { return make_copy(driver, w); },
+                        [&](const CopyWork& w) -> OpPtr { return make_copy(driver, context, w); },
                         [&](const MemsetWork& w) -> OpPtr {
                           if (memset_extent(w) == 0)
                             return std::make_shared<Marker>("an empty memset");
