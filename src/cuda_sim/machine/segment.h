@@ -95,8 +95,8 @@ struct Segment {
   std::atomic<std::uint64_t> violations{0};
   std::array<std::array<char, 240>, kViolationsMax> violation_text{};
 
-  std::array<std::array<ManagedFrame, kManagedFramesMax>, kGpusMax>
-      frames;  // under the ledger's lock
+  // Under the ledger's lock.
+  std::array<std::array<ManagedFrame, kManagedFramesMax>, kGpusMax> frames;
 };
 
 }  // namespace nvs::sim

@@ -93,6 +93,26 @@ TEST_F(ProcessesTest, SharedMemoryCountsOnce) {
   EXPECT_EQ(infos[1].usedGpuMemory, 0U);
 }
 
+TEST_F(ProcessesTest, ManagedMemoryCountsWhileItIsOnTheGpu) {
+  start();
+  auto machine = sim::Machine::attach(*sim::read_settings());
+  ASSERT_TRUE(machine);
+  (*machine)->own_slot().gpu[0].contexts.fetch_add(1);
+  std::array<sim::BlockPlace, 3> places{};
+  std::array<sim::BlockTouch, 3> touches{};
+  std::uint64_t name = (*machine)->name_blocks(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    places[i].name = name++;
+    touches[i].place = &places[i];
+  }
+  (*machine)->touch_blocks(0, touches);
+  const auto self = static_cast<unsigned>(::getpid());
+  EXPECT_EQ(list()[self], 3 * (*machine)->managed_block_bytes());
+  sim::BlockPlace* home[] = {&places[1]};
+  EXPECT_EQ((*machine)->send_home(home, sim::Content::kept), 1U);
+  EXPECT_EQ(list()[self], 2 * (*machine)->managed_block_bytes());
+}
+
 TEST_F(ProcessesTest, AsksForABufferThatIsLargeEnough) {
   start();
   const auto ask = [&](unsigned room, nvmlProcessInfo_t* infos) {
