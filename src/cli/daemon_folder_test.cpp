@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "cli/test_folder.h"
+#include "base/test_folder.h"
 
 namespace nvs::cli {
 namespace {

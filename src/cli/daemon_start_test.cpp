@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/test_folder.h"
+#include "base/test_folder.h"
 
 namespace nvs::cli {
 namespace {

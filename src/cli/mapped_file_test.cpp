@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "cli/test_folder.h"
+#include "base/test_folder.h"
 
 namespace nvs::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/test_folder.h"
+#include "base/test_folder.h"
 
 namespace nvs::cli {
 namespace {

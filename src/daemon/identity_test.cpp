@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/test_folder.h"
+#include "base/test_folder.h"
 
 namespace nvs::daemon {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "daemon/test_folder.h"
+#include "base/test_folder.h"
 
 namespace nvs::daemon {
 namespace {

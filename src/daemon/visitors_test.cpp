@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/test_folder.h"
+#include "base/test_folder.h"
 #include "os/clock.h"
 #include "os/unix_socket.h"
 

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_folder.h"
 #include "cli/ctl/exit_codes.h"
-#include "cli/test_folder.h"
 
 namespace nvs::cli {
 namespace {

@@ -11,12 +11,11 @@
 
 #include "base/assert.h"
 
-namespace nvs::daemon {
+namespace nvs {
 
 class TestFolder {
  public:
-  TestFolder()
-      : path_((std::filesystem::temp_directory_path() / "nvshare_daemon_XXXXXX").string()) {
+  TestFolder() : path_((std::filesystem::temp_directory_path() / "nvshare_test_XXXXXX").string()) {
     NVS_ASSERT(::mkdtemp(path_.data()) != nullptr);
   }
   ~TestFolder() {
@@ -29,10 +28,16 @@ class TestFolder {
   const std::string& path() const { return path_; }
   std::string path(const std::string& name) const { return path_ + "/" + name; }
 
-  // Makes a file, and the folders above it.
-  void write(const std::string& name, std::string_view text) const {
+  // Makes a file, and the folders above it; returns its path.
+  std::string write(const std::string& name, std::string_view text) const {
     std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
     std::ofstream(path(name), std::ios::binary) << text;
+    return path(name);
+  }
+  std::string write(const std::string& name, std::string_view text,
+                    std::filesystem::perms rights) const {
+    std::filesystem::permissions(write(name, text), rights);
+    return path(name);
   }
   std::string read(const std::string& name) const {
     std::ifstream file(path(name), std::ios::binary);
@@ -44,4 +49,4 @@ class TestFolder {
   std::string path_;
 };
 
-}  // namespace nvs::daemon
+}  // namespace nvs
