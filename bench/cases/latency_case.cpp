@@ -11,6 +11,9 @@ namespace {
 using latency_case::append_ms;
 using latency_case::kRequestsPerSecond;
 using latency_case::kSaturating;
+using latency_case::kSettings;
+using latency_case::Limits;
+using latency_case::Setting;
 
 struct Plan {
   int rounds;
@@ -22,23 +25,7 @@ Plan plan_for(const Bench& bench) {
   return bench.machine.simulated() ? Plan{2, 1, 8} : Plan{3, 1.5, 8};
 }
 
-struct Limits {
-  double p50_ms;
-  double p99_ms;
-};
-// Who asks, and who has the GPU meanwhile: both are tenants of one group.
-struct Setting {
-  const char* title;
-  bool under_daemon;
-  std::size_t requester;
-  std::optional<Limits> limits;
-};
 constexpr std::size_t kSaturator = 0;
-const std::array<Setting, 3> kSettings = {{
-    {"nvshare, requests of normal priority", true, 1, Limits{2.5, 5}},
-    {"nvshare, requests of high priority", true, 2, Limits{1.5, 3}},
-    {"driver", false, 1, std::nullopt},
-}};
 
 struct Observed {
   std::vector<double> samples_ms;  // of all rounds

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests beside PyTorch's matmul, whose kernels take 1.7 ms as well, but which is held back by
 // the power that a card may draw: it gets back at once part of what a pause costs it.
-#include <array>
-
 #include <fmt/format.h>
 
 #include "bench/cases/latency_part.h"
@@ -18,17 +16,6 @@ constexpr double kMargin_s = 1;
 
 double seconds_of(const Bench& bench) { return bench.quick ? 4 : 10; }
 
-struct Setting {
-  const char* title;
-  bool under_daemon;
-  std::size_t requester;
-};
-constexpr std::array<Setting, 3> kSettings = {{
-    {"nvshare, requests of normal priority", true, 1},
-    {"nvshare, requests of high priority", true, 2},
-    {"driver", false, 1},
-}};
-
 }  // namespace
 
 int python_steps(const Bench& bench) {
@@ -36,24 +23,19 @@ int python_steps(const Bench& bench) {
 }
 
 void measure_beside_python(Sharing& sharing, Tenants& bare, Tenants& shared) {
-  if (sharing.bench().python.empty()) return;
-  const PythonPrograms python(sharing.bench().python);
-  const std::string missing = python.missing();
-  if (!missing.empty()) {
-    sharing.note("no rows of PyTorch: " + missing);
-    return;
-  }
+  const std::unique_ptr<PythonPrograms> python = python_programs(sharing);
+  if (!python) return;
   const double seconds = seconds_of(sharing.bench());
   sharing.begin_section("Beside PyTorch's matmul (tq.py mm)");
   sharing.step("tq.py mm alone");
   using enum PythonPrograms::Start;
-  const double alone = python.start(kKind, seconds, {bare_tenant()}, at_once).rates()[0];
+  const double alone = python->start(kKind, seconds, {bare_tenant()}, at_once).rates()[0];
   sharing.add("tq.py mm alone", {alone}, "it/s");
   for (const Setting& setting : kSettings) {
     sharing.step(fmt::format("tq.py mm, {}", setting.title));
     const Child::Environment environment =
         setting.under_daemon ? sharing.daemon().tenant() : bare_tenant();
-    const PythonRun saturating = python.start(kKind, seconds, {environment}, common);
+    const PythonRun saturating = python->start(kKind, seconds, {environment}, common);
     saturating.wait_for_start(kMargin_s);
     const std::vector<nlohmann::json> answers = sharing.measure(
         setting.under_daemon ? shared : bare,

@@ -63,18 +63,13 @@ void measure_kernels(Sharing& sharing) {
 }
 
 void measure_python(Sharing& sharing) {
-  if (sharing.bench().python.empty()) return;
-  const PythonPrograms python(sharing.bench().python);
-  const std::string missing = python.missing();
-  if (!missing.empty()) {
-    sharing.note("no rows of PyTorch: " + missing);
-    return;
-  }
+  const std::unique_ptr<PythonPrograms> python = python_programs(sharing);
+  if (!python) return;
   sharing.begin_section("One tenant under the daemon, of bare");
   for (const PythonKind& kind : kPythonKinds) {
     sharing.step(fmt::format("tq.py {}", kind.name));
     const auto rate = [&](const Child::Environment& environment) {
-      return python.start(kind.name, kPythonSeconds, {environment}, PythonPrograms::Start::at_once)
+      return python->start(kind.name, kPythonSeconds, {environment}, PythonPrograms::Start::at_once)
           .rates()[0];
     };
     const double percent = by_turns(

@@ -53,14 +53,9 @@ int python_steps(const Bench& bench) {
 }
 
 void measure_python_pairs(Sharing& sharing) {
-  if (sharing.bench().python.empty()) return;
-  const PythonPrograms python(sharing.bench().python);
-  const std::string missing = python.missing();
-  if (!missing.empty()) {
-    sharing.note("no rows of PyTorch: " + missing);
-    return;
-  }
-  for (const char* kind : kKinds) measure_kind(sharing, python, kind);
+  const std::unique_ptr<PythonPrograms> python = python_programs(sharing);
+  if (!python) return;
+  for (const char* kind : kKinds) measure_kind(sharing, *python, kind);
 }
 
 }  // namespace nvs::bench::pair_case

@@ -52,6 +52,15 @@ void Sharing::add(const std::string& what, const std::vector<double>& values,
   bench_.report.add({section_, what, summarize(values), unit, std::nullopt, target, overrun});
 }
 
+std::unique_ptr<PythonPrograms> python_programs(Sharing& sharing) {
+  if (sharing.bench().python.empty()) return nullptr;
+  auto programs = std::make_unique<PythonPrograms>(sharing.bench().python);
+  const std::string missing = programs->missing();
+  if (missing.empty()) return programs;
+  sharing.note("no rows of PyTorch: " + missing);
+  return nullptr;
+}
+
 double rate_in_window(const nlohmann::json& answer, double window_s) {
   return answer.at("count").get<double>() / window_s;
 }

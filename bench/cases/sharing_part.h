@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "bench/gpu.h"
 #include "bench/measure.h"
 #include "bench/progress.h"
+#include "bench/python_program.h"
 #include "bench/tenants.h"
 
 namespace nvs::bench {
@@ -68,6 +70,10 @@ class Sharing {
   std::string section_;
   double overrun_ = 0;
 };
+
+// PyTorch's programs; null if the command line names none, or if this machine cannot run them,
+// which is noted.
+std::unique_ptr<PythonPrograms> python_programs(Sharing& sharing);
 
 // Kernels a nominal second that a saturating tenant completed in a window of so many nominal
 // seconds.
