@@ -2,17 +2,16 @@
 """What tests of the program itself share: nvshare-scheduler in a folder of its own, with its log,
 and the clients and administrators that talk to it."""
 
-import json
 import os
 import pathlib
 import select
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import unittest
 
+from admin_ask import ask_admin
 from wire_client import PATIENCE_S, Client
 
 SCHEDULER = sys.argv.pop(1) if len(sys.argv) > 1 else "nvshare-scheduler"
@@ -109,12 +108,7 @@ class DaemonCase(unittest.TestCase):
 
     def ask(self, **request):
         """The answer to an administrator's request."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as admin:
-            admin.settimeout(PATIENCE_S)
-            admin.connect(str(self.folder / "admin.sock"))
-            admin.sendall(json.dumps(request).encode() + b"\n")
-            with admin.makefile() as lines:
-                answer = json.loads(lines.readline())
+        answer = ask_admin(self.folder, PATIENCE_S, **request)
         self.assertTrue(answer["ok"], answer)
         return answer.get("result")
 

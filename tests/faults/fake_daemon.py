@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A daemon for one client that opens and closes its window when the test says so."""
 
-import pathlib
 import socket
-import sys
 
+import daemon_modules  # noqa: F401
 from tenant import PATIENCE_S
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src" / "daemon"))
-from wire_client import BOUNDED, decode, encode  # noqa: E402
+from wire_client import BOUNDED, decode, encode
 
 PACKET_MAX = 4096
 

@@ -6,17 +6,17 @@ Conditions are waited for. Only a test that fails waits for PATIENCE_S.
 """
 
 import itertools
-import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
+import daemon_modules  # noqa: F401
+from admin_ask import ask_admin
 from tenant import PATIENCE_S, Tenant
 
 BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build").resolve()
@@ -91,12 +91,7 @@ class FaultCase(unittest.TestCase):
     # The administrator.
 
     def ask(self, **request):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as admin:
-            admin.settimeout(PATIENCE_S)
-            admin.connect(str(self.folder / "admin.sock"))
-            admin.sendall(json.dumps(request).encode() + b"\n")
-            with admin.makefile() as lines:
-                answer = json.loads(lines.readline())
+        answer = ask_admin(self.folder, PATIENCE_S, **request)
         self.assertTrue(answer["ok"], answer)
         return answer.get("result")
 

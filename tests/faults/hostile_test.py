@@ -5,14 +5,11 @@
 usage: hostile_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 """
 
-import pathlib
-import sys
 import unittest
 
+import daemon_modules  # noqa: F401
 from fault_case import FaultCase
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src" / "daemon"))
-from wire_client import VERSION, Client, encode  # noqa: E402
+from wire_client import VERSION, Client, encode
 
 CLOSED = (BrokenPipeError, ConnectionResetError)
 

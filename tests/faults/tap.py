@@ -5,14 +5,12 @@ The daemon sees the test's own process as the peer, so tenants behind it need a 
 """
 
 import collections
-import pathlib
 import select
 import socket
-import sys
 import threading
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src" / "daemon"))
-from wire_client import decode  # noqa: E402
+import daemon_modules  # noqa: F401
+from wire_client import decode
 
 LOOK_AGAIN_S = 0.1
 PACKET_MAX = 4096
