@@ -120,7 +120,7 @@ class AnOverdueGang : public testing::Test {
     }
   }
 
-  SimNode node{4};
+  SimNode node{5};
 };
 
 // Tenant 3 has GPU 3. Gang 9 needs that and GPU 0, and is of a higher class.
@@ -161,6 +161,64 @@ TEST_F(AnOverdueGang, LeavesItsGpusToOthersThatNeedNotWait) {
   EXPECT_TRUE(node.is_open(7, 2));
   node.pass_ms(21);
   EXPECT_TRUE(node.is_closing(9, 0)) << "gang 8 takes what it needs, and no window was overdue";
+}
+
+// Gang 6 needs GPU 0 too, and comes after gang 8, however long it waits. Until then it does not
+// keep GPU 3 from gang 9, whose turn it is.
+TEST_F(AnOverdueGang, IsWaitedForByOthersThatKeepNobodyElseWaiting) {
+  node.join(6, 6);
+  node.want(2, 3);
+  node.want(6, 3);
+  node.want(6, 0);
+  drag_on(300);
+  ASSERT_TRUE(node.is_open(2, 3)) << "gang 6 cannot start";
+  node.want(9, 4);
+  node.want(9, 3);
+  EXPECT_TRUE(node.is_closing(2, 3));
+  node.drained(2, 3);
+  EXPECT_TRUE(node.is_open(9, 3));
+}
+
+// Gang 9 has GPU 1 and waits so long for GPU 0, until tenant 1 has drained there. Of two of its
+// class it is overdue after ten windows. Tenant 3 is of a higher class.
+void open_gang_after(SimNode& node, int ms) {
+  for (const int client : {1, 9}) node.join(client, client);
+  node.join(3, 3, Priority::high);
+  node.want(1, 0);
+  node.want(9, 1);
+  node.pass_ms(50);
+  node.want(9, 0);
+  for (; ms > 0; ms -= 50) {
+    node.pass_ms(50);
+    node.still(1, 0);
+  }
+  ASSERT_FALSE(node.is_open(9, 0));
+  node.drained(1, 0, true);
+  ASSERT_TRUE(node.is_open(9, 0));
+}
+
+// It is behind tenant 1 and goes on, but that is not what it waited for.
+TEST(OverdueGangs, KeepNoWindowThatIsRenewed) {
+  SimNode node(2);
+  open_gang_after(node, 300);
+  node.pass_ms(25);
+  ASSERT_TRUE(node.is_open(9, 0));
+  node.want(3, 0);
+  EXPECT_TRUE(node.is_closing(9, 0));
+}
+
+// Its window is as long on all its GPUs. By a shorter one it would be overdue too often.
+TEST(OverdueGangs, AreThatByTheLongestWindowOfTheirGpus) {
+  for (const auto& [first_ms, second_ms] : {std::pair(40, 10), std::pair(10, 40)}) {
+    for (const int waited_ms : {350, 450}) {
+      SimNode node(2);
+      node.step(PolicySet{GpuId{0}, {Mode::automatic, Duration::from_ms(first_ms), {}}});
+      node.step(PolicySet{GpuId{1}, {Mode::automatic, Duration::from_ms(second_ms), {}}});
+      open_gang_after(node, waited_ms);
+      node.want(3, 0);
+      EXPECT_EQ(node.is_open(9, 0), waited_ms > 400) << first_ms << ", " << waited_ms;
+    }
+  }
 }
 
 // While two gangs could not have GPU 1, tenant 1 used GPU 0. They do not catch up with all of that,
