@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/passed_file.h"
+
 namespace nvs::os {
 namespace {
 
@@ -42,16 +44,25 @@ Result<void> remove_stale(const std::string& path) {
   return {};
 }
 
-Moved outcome_of(ssize_t result) {
+Moved outcome_of(ssize_t result, int error) {
   if (result >= 0) return {Transfer::done, static_cast<std::size_t>(result)};
-  const bool later = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ENOBUFS;
+  const bool later = error == EAGAIN || error == EWOULDBLOCK || error == EINTR || error == ENOBUFS;
   return {later ? Transfer::not_now : Transfer::closed, 0};
 }
 
-Moved receive(int fd, void* data, std::size_t size, int flags) {
-  const Moved moved = outcome_of(::recv(fd, data, size, MSG_DONTWAIT | flags));
+Moved unless_ended(Moved moved) {
   const bool ended = moved.outcome == Transfer::done && moved.bytes == 0;
   return ended ? Moved{Transfer::closed, 0} : moved;
+}
+
+Moved receive(int fd, void* data, std::size_t size, int flags) {
+  const ssize_t result = ::recv(fd, data, size, MSG_DONTWAIT | flags);
+  return unless_ended(outcome_of(result, errno));
+}
+
+// Calls without libc give a negative errno.
+Moved outcome_of_call(long result) {
+  return outcome_of(result, result < 0 ? static_cast<int>(-result) : 0);
 }
 
 }  // namespace
@@ -107,7 +118,19 @@ Moved receive_packet(int fd, void* data, std::size_t size) {
 Moved receive_bytes(int fd, void* data, std::size_t size) { return receive(fd, data, size, 0); }
 
 Moved send(int fd, const void* data, std::size_t size) {
-  return outcome_of(::send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL));
+  const ssize_t result = ::send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return outcome_of(result, errno);
+}
+
+Moved send_with_file(int fd, const void* data, std::size_t size, int file) {
+  return outcome_of_call(send_packet_with_file(fd, data, size, file));
+}
+
+Moved receive_with_file(int fd, void* data, std::size_t size, UniqueFd& file) {
+  int number = -1;
+  const long result = receive_packet_with_file(fd, data, size, number);
+  file.reset(number);
+  return unless_ended(outcome_of_call(result));
 }
 
 }  // namespace nvs::os

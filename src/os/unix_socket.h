@@ -50,10 +50,17 @@ struct Moved {
   std::size_t bytes;  // 0 unless done
 };
 // The bytes of the packet may be more than `size`: the rest is lost. An empty packet cannot be told
-// from the end of the connection, and is reported as closed.
+// from the end of the connection, and is reported as closed. Descriptors that come with it are
+// closed by the kernel.
 Moved receive_packet(int fd, void* data, std::size_t size);
 Moved receive_bytes(int fd, void* data, std::size_t size);
 // A packet goes as a whole or not at all; of a stream some bytes may go.
 Moved send(int fd, const void* data, std::size_t size);
+
+// A packet with a descriptor, of which the other side gets a copy that is closed on exec.
+Moved send_with_file(int fd, const void* data, std::size_t size, int file);
+// `file` is empty if the packet came without one. If it came with several, this is the first, and
+// the rest are closed.
+Moved receive_with_file(int fd, void* data, std::size_t size, UniqueFd& file);
 
 }  // namespace nvs::os

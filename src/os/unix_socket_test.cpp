@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/unix_socket.h"
 
+#include <array>
 #include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,12 +40,71 @@ TEST_F(UnixSocketTest, PacketsKeepTheirEdges) {
   EXPECT_EQ(std::string(buffer_, 4), "defg");
 }
 
+std::ptrdiff_t open_files() {
+  const std::filesystem::directory_iterator files("/proc/self/fd");
+  return std::distance(begin(files), end(files));
+}
+
+TEST_F(UnixSocketTest, DescriptorsGoWithTheirPacket) {
+  const SocketPair pair = *make_pair(SocketKind::packets);
+  std::ofstream(path_) << "precious";
+  UniqueFd file{::open(path_.c_str(), O_RDONLY)};
+  ASSERT_EQ(send_with_file(pair.a.get(), "abc", 3, file.get()).outcome, Transfer::done);
+  ASSERT_EQ(send(pair.a.get(), "defghi", 6).outcome, Transfer::done);
+  file.reset();
+  ASSERT_EQ(receive_with_file(pair.b.get(), buffer_, 4, file).bytes, 3U);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(::fcntl(file.get(), F_GETFD), FD_CLOEXEC);
+  ASSERT_EQ(::read(file.get(), buffer_, 8), 8);
+  EXPECT_EQ(std::string(buffer_, 8), "precious");
+  EXPECT_EQ(receive_with_file(pair.b.get(), buffer_, 4, file).bytes, 6U)
+      << "its length, though cut";
+  EXPECT_FALSE(file) << "this one came without";
+  EXPECT_EQ(receive_with_file(pair.b.get(), buffer_, 4, file).outcome, Transfer::not_now);
+  EXPECT_EQ(send_with_file(pair.a.get(), "x", 1, -1).outcome, Transfer::closed);
+}
+
+// A packet with several descriptors, as only a hostile client sends it.
+void send_three(int fd) {
+  constexpr std::size_t kSize = 3 * sizeof(int);
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kSize)> control{};
+  char byte = 'x';
+  iovec part{&byte, 1};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* head = CMSG_FIRSTHDR(&message);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = CMSG_LEN(kSize);
+  const int files[] = {fd, fd, fd};
+  std::memcpy(CMSG_DATA(head), files, kSize);
+  ASSERT_EQ(::sendmsg(fd, &message, 0), 1);
+}
+
+TEST_F(UnixSocketTest, DescriptorsThatNobodyAskedForDoNotStay) {
+  const SocketPair pair = *make_pair(SocketKind::packets);
+  const std::ptrdiff_t before = open_files();
+  for (int i = 0; i < 3; ++i) send_three(pair.a.get());
+  EXPECT_EQ(receive_packet(pair.b.get(), buffer_, 4).bytes, 1U);
+  EXPECT_EQ(receive_bytes(pair.b.get(), buffer_, 4).bytes, 1U);
+  EXPECT_EQ(open_files(), before);
+  UniqueFd file;
+  EXPECT_EQ(receive_with_file(pair.b.get(), buffer_, 4, file).bytes, 1U);
+  EXPECT_TRUE(file);
+  EXPECT_EQ(open_files(), before + 1);
+}
+
 TEST_F(UnixSocketTest, TheEndOfAConnectionIsNotAPacket) {
   for (const SocketKind kind : {SocketKind::packets, SocketKind::stream}) {
     SocketPair pair = *make_pair(kind);
     pair.b.reset();
     const auto receive = kind == SocketKind::packets ? receive_packet : receive_bytes;
     EXPECT_EQ(receive(pair.a.get(), buffer_, 4).outcome, Transfer::closed);
+    UniqueFd file;
+    EXPECT_EQ(receive_with_file(pair.a.get(), buffer_, 4, file).outcome, Transfer::closed);
     EXPECT_EQ(send(pair.a.get(), "x", 1).outcome, Transfer::closed);
   }
 }
