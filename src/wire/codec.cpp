@@ -42,6 +42,8 @@ bool ends(const char (&text)[bytes]) {
 // Of any span of time that somebody tells.
 constexpr u64 kLongest_ns = 3'600'000'000'000;
 
+constexpr bool is_size(u64 bytes) { return bytes > 0 && bytes <= kHostBytesMax; }
+
 constexpr bool fits(u32 ordinal) { return ordinal < kGpusMax; }
 
 }  // namespace
@@ -102,6 +104,8 @@ bool is_valid(const Stalled& stalled) { return fits(stalled.ordinal); }
 bool is_valid(const Refused& refused) { return fits(refused.ordinal); }
 bool is_valid(const Usage& usage) { return fits(usage.ordinal); }
 bool is_valid(const Ping&) { return true; }
+bool is_valid(const NeedHost& need) { return is_size(need.bytes); }
+bool is_valid(const HostDone&) { return true; }
 bool is_valid(const Welcome&) { return true; }
 bool is_valid(const GpuKnown& known) { return fits(known.ordinal) && known.known <= 1; }
 bool is_valid(const Open& open) { return fits(open.ordinal) && open.queue_bound_ns <= kLongest_ns; }
@@ -111,5 +115,10 @@ bool is_valid(const GetReady& ready) { return fits(ready.ordinal) && ready.in_ns
 bool is_valid(const Pong&) { return true; }
 bool is_valid(const Pause& pause) { return pause.paused <= 1; }
 bool is_valid(const Goodbye& goodbye) { return ends(goodbye.text); }
+bool is_valid(const HostSegment& segment) {
+  return is_size(segment.bytes) && segment.bytes % kHostSegmentUnit == 0;
+}
+// A newer daemon may have other reasons.
+bool is_valid(const HostDenied& denied) { return denied.reason != 0 && is_size(denied.bytes); }
 
 }  // namespace nvs::wire

@@ -47,6 +47,23 @@ TEST(Codec, BytesOnTheWireArePinned) {
             "0100420020000000"
             "01000000030000008877665544332211"
             "80841e0000000000");
+  EXPECT_EQ(hex(bytes_of(Packet<NeedHost>{.message = {.request = 5, .bytes = 1}})),
+            "0100100018000000"
+            "05000000000000000100000000000000");
+  EXPECT_EQ(hex(bytes_of(Packet<HostDone>{.message = {.segment = 7}})),
+            "0100110010000000"
+            "0700000000000000");
+  EXPECT_EQ(hex(bytes_of(Packet<HostSegment>{
+                .message = {.request = 5, .segment = 7, .bytes = kHostSegmentUnit}})),
+            "0100500020000000"
+            "05000000000000000700000000000000"
+            "0000200000000000");
+  EXPECT_EQ(
+      hex(bytes_of(Packet<HostDenied>{
+          .message = {.reason = static_cast<u32>(HostDenial::share), .request = 5, .bytes = 1}})),
+      "0100510020000000"
+      "03000000000000000500000000000000"
+      "0100000000000000");
   EXPECT_EQ(sizeof(Packet<Hello>), 8U + 16U + 64U + 128U + 64U);
   EXPECT_EQ(sizeof(Packet<UseGpu>), 8U + 8U + 16U + 8U);
   EXPECT_EQ(sizeof(Packet<Goodbye>), 8U + 8U + 120U);
@@ -138,6 +155,17 @@ TEST(Codec, FieldsOutOfRangeAreRefused) {
   EXPECT_FALSE(accepts(Open{.queue_bound_ns = ~0ULL}));
   EXPECT_FALSE(accepts(Draining{.remaining_ns = ~0ULL}));
   EXPECT_FALSE(accepts(GetReady{.in_ns = ~0ULL}));
+  EXPECT_TRUE(accepts(NeedHost{.bytes = 1}));
+  EXPECT_TRUE(accepts(NeedHost{.bytes = kHostBytesMax}));
+  EXPECT_FALSE(accepts(NeedHost{.bytes = 0}));
+  EXPECT_FALSE(accepts(NeedHost{.bytes = kHostBytesMax + 1}));
+  EXPECT_TRUE(accepts(HostSegment{.bytes = kHostSegmentUnit}));
+  EXPECT_FALSE(accepts(HostSegment{.bytes = 0}));
+  EXPECT_FALSE(accepts(HostSegment{.bytes = kHostSegmentUnit + 4096}));
+  EXPECT_FALSE(accepts(HostSegment{.bytes = ~0ULL - kHostSegmentUnit + 1}));
+  EXPECT_TRUE(accepts(HostDenied{.reason = 4, .bytes = 1}));
+  EXPECT_FALSE(accepts(HostDenied{.reason = 0, .bytes = 1}));
+  EXPECT_FALSE(accepts(HostDenied{.reason = 1, .bytes = 0}));
   Hello endless;
   memset(endless.pod, 'a', sizeof endless.pod);
   EXPECT_FALSE(accepts(endless));

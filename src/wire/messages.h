@@ -20,6 +20,10 @@ inline constexpr std::uint32_t kGpusMax = 30;  // of one client
 // How often a client that drains says that it is alive.
 inline constexpr std::int64_t kDrainingEvery_ns = 50'000'000;
 
+// Segments of host memory are whole huge pages.
+inline constexpr std::uint64_t kHostSegmentUnit = std::uint64_t{2} << 20U;
+inline constexpr std::uint64_t kHostBytesMax = std::uint64_t{1} << 50U;  // of one message
+
 // The names of the two sockets below the daemon's folder. The tenants' one is alone in a folder of
 // its own, which is all that containers get.
 inline constexpr const char* kDefaultFolder = "/var/run/nvshare";
@@ -73,6 +77,12 @@ enum UseGpuFlag : u32 {
 enum OpenFlag : u32 {
   kBounded = 1,
   kAwaited = 2,
+};
+enum class HostDenial : u32 {
+  no_pool = 1,    // the daemon lends no host memory
+  full = 2,       // all that it may lend is lent
+  share = 3,      // what is left is kept for other tenants
+  no_memory = 4,  // the system has none
 };
 enum class GoodbyeReason : u32 { version = 1, garbage = 2, too_many = 3, stopping = 4 };
 
