@@ -71,6 +71,23 @@ inline constexpr std::size_t kFdsPerVisitor = 1;
 inline constexpr Duration kUnusedGrace = Duration::from_s(2);
 inline constexpr Duration kUnusedAtFirst = Duration::from_s(10);
 
+// Host memory that is lent to tenants, in segments of this size or smaller: at least so many make
+// up the cap. The smallest one is a huge page.
+inline constexpr std::uint64_t kHostSegmentBytes = std::uint64_t{1} << 30U;
+inline constexpr std::uint64_t kHostSegmentsMin = 8;
+inline constexpr std::uint64_t kHostMemoryMin = kHostSegmentsMin * (std::uint64_t{2} << 20U);
+// What is touched before anybody asks: this, or a quarter of the cap if that is less.
+inline constexpr std::uint64_t kHostReserveBytes = 16 * kHostSegmentBytes;
+// No memory is lent while the system has less than this left.
+inline constexpr std::uint64_t kHostMarginBytes = std::uint64_t{512} << 20U;
+// Segments that are touched at a time, and the pieces in which threads share the work. Between two
+// pieces a thread can be stopped.
+inline constexpr std::size_t kHostTouchingMax = 2;
+inline constexpr std::uint64_t kHostPieceBytes = std::uint64_t{32} << 20U;
+inline constexpr unsigned kHostThreadsMax = 8;
+// A segment, and its copy on the way to a client that does not read.
+inline constexpr std::size_t kFdsPerHostSegment = 2;
+
 // More urgent than tenants' threads: while the daemon waits for a processor, a GPU is idle.
 inline constexpr int kNiceness = -10;
 

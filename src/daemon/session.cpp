@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include <fcntl.h>
+
 #include "base/assert.h"
 #include "os/unix_socket.h"
 
@@ -15,9 +17,19 @@ Session::Session(core::ClientId id, UniqueFd fd, Instant now)
   ordinals_.fill(kUnnamed);
 }
 
-Session::Output Session::send_packet(const void* packet, std::size_t size) {
+namespace {
+
+os::Transfer send_now(int fd, const void* packet, std::size_t size, int file) {
+  const os::Moved moved =
+      file < 0 ? os::send(fd, packet, size) : os::send_with_file(fd, packet, size, file);
+  return moved.outcome;
+}
+
+}  // namespace
+
+Session::Output Session::send_packet(const void* packet, std::size_t size, int file) {
   if (output_ == Output::flowing) {
-    switch (os::send(fd_.get(), packet, size).outcome) {
+    switch (send_now(fd_.get(), packet, size, file)) {
       case os::Transfer::done:
         return output_;
       case os::Transfer::closed:
@@ -29,18 +41,25 @@ Session::Output Session::send_packet(const void* packet, std::size_t size) {
   if (output_ == Output::failed || queue_.size() - flushed_ == kPacketsQueuedMax) {
     return output_ = Output::failed;
   }
+  UniqueFd copy;
+  if (file != kNoFile) {
+    copy = UniqueFd{::fcntl(file, F_DUPFD_CLOEXEC, 0)};
+    if (!copy) return output_ = Output::failed;
+  }
   Queued& queued = queue_.emplace_back();
   queued.size = size;
   std::memcpy(queued.bytes.data(), packet, size);
+  queued.file = std::move(copy);
   return output_ = Output::queued;
 }
 
 Session::Output Session::flush() {
   while (output_ == Output::queued && flushed_ < queue_.size()) {
-    const Queued& next = queue_[flushed_];
-    const os::Transfer outcome = os::send(fd_.get(), next.bytes.data(), next.size).outcome;
+    Queued& next = queue_[flushed_];
+    const os::Transfer outcome = send_now(fd_.get(), next.bytes.data(), next.size, next.file.get());
     if (outcome == os::Transfer::closed) output_ = Output::failed;
     if (outcome != os::Transfer::done) break;
+    next.file.reset();
     ++flushed_;
   }
   if (flushed_ == queue_.size() && output_ == Output::queued) output_ = Output::flowing;

@@ -36,7 +36,13 @@ class Session {
     static_assert(sizeof(wire::Packet<Message>) <= kPacketSentMax);
     wire::Packet<Message> packet;
     packet.message = message;
-    return send_packet(&packet, sizeof packet);
+    return send_packet(&packet, sizeof packet, kNoFile);
+  }
+  // With a descriptor, which stays the caller's.
+  Output send_with_file(const wire::HostSegment& message, int file) {
+    wire::Packet<wire::HostSegment> packet;
+    packet.message = message;
+    return send_packet(&packet, sizeof packet, file);
   }
   Output flush();
   Output output() const { return output_; }
@@ -59,12 +65,14 @@ class Session {
   struct Queued {
     std::size_t size;
     std::array<std::byte, kPacketSentMax> bytes;
+    UniqueFd file;
   };
+  static constexpr int kNoFile = -1;
   static constexpr std::int16_t kUnnamed = -1;
   static constexpr std::int16_t kUnmanaged = -2;
   static_assert(kGpusMax < INT16_MAX);
 
-  Output send_packet(const void* packet, std::size_t size);
+  Output send_packet(const void* packet, std::size_t size, int file);
 
   core::ClientId id_;
   UniqueFd fd_;

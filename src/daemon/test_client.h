@@ -26,8 +26,16 @@ class TestClient {
   // The next message, which must be of that type.
   template <class Message>
   Message expect() {
+    UniqueFd file;
+    const Message message = expect<Message>(file);
+    EXPECT_FALSE(file);
+    return message;
+  }
+  // With the descriptor that came with it, if one did.
+  template <class Message>
+  Message expect(UniqueFd& file) {
     Message message;
-    const os::Moved moved = os::receive_packet(fd_.get(), packet_, sizeof packet_);
+    const os::Moved moved = os::receive_with_file(fd_.get(), packet_, sizeof packet_, file);
     EXPECT_EQ(moved.outcome, os::Transfer::done);
     const wire::Arrival arrival = wire::inspect(packet_, moved.bytes, wire::Sender::daemon);
     EXPECT_EQ(arrival.fault, wire::Fault::none) << wire::text_of(arrival.fault);

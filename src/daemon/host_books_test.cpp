@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/host_books.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace nvs::daemon {
+namespace {
+
+constexpr std::uint64_t kSegment = std::uint64_t{2} << 20U;
+constexpr core::ClientId kFirst{1}, kSecond{2}, kThird{3};
+
+core::TenantId tenant(std::uint64_t number) { return core::TenantId{number}; }
+
+TEST(HostPlan, SegmentsFollowTheCap) {
+  constexpr std::uint64_t kGib = std::uint64_t{1} << 30U;
+  const HostPlan none = plan_host_memory(kHostMemoryMin - 1);
+  EXPECT_EQ(none.segments, 0U);
+  EXPECT_EQ(none.cap_bytes, 0U);
+  const HostPlan least = plan_host_memory(kHostMemoryMin);
+  EXPECT_EQ(least.segment_bytes, wire::kHostSegmentUnit);
+  EXPECT_EQ(least.segments, kHostSegmentsMin);
+  EXPECT_EQ(least.reserve, 2U);
+  const HostPlan small = plan_host_memory(6 * kGib);
+  EXPECT_EQ(small.segment_bytes, kGib / 2);
+  EXPECT_EQ(small.segments, 12U);
+  EXPECT_EQ(small.reserve, 3U);
+  const HostPlan large = plan_host_memory(100 * kGib + 5);
+  EXPECT_EQ(large.segment_bytes, kGib);
+  EXPECT_EQ(large.segments, 100U);
+  EXPECT_EQ(large.reserve, 16U);
+}
+
+// The books, and whoever does what they say.
+class HostBooksTest : public ::testing::Test {
+ protected:
+  void join(core::ClientId client, std::uint64_t of) { books_.join(client, tenant(of), actions_); }
+  void need(core::ClientId client, std::uint64_t segments, std::uint64_t request = 0) {
+    books_.need(client, request, segments * kSegment, actions_);
+  }
+  // Everything that takes time, until nothing is left to do.
+  void work() {
+    for (std::size_t i = 0; i < actions_.size(); ++i) {
+      const HostBooks::Action action = actions_[i];
+      if (const auto* touch = std::get_if<HostBooks::Touch>(&action)) {
+        books_.touched(touch->segment, actions_);
+      } else if (const auto* free = std::get_if<HostBooks::Free>(&action)) {
+        books_.freed(free->segment, actions_);
+      } else if (const auto* given = std::get_if<HostBooks::HandOver>(&action)) {
+        given_.push_back(*given);
+      } else {
+        denied_.push_back(std::get<HostBooks::Deny>(action));
+      }
+    }
+    actions_.clear();
+  }
+  std::uint64_t held(std::uint64_t of) {
+    work();
+    const HostView view = books_.view();
+    const auto found = view.tenants.find(tenant(of));
+    return found == view.tenants.end() ? 0 : found->second / kSegment;
+  }
+
+  HostBooks books_{plan_host_memory(8 * kSegment)};
+  HostBooks::Actions actions_;
+  std::vector<HostBooks::HandOver> given_;
+  std::vector<HostBooks::Deny> denied_;
+};
+
+TEST_F(HostBooksTest, ARequestIsServedPieceByPiece) {
+  join(kFirst, 1);
+  books_.need(kFirst, 5, 2 * kSegment + 1, actions_);
+  EXPECT_EQ(books_.view().promised_bytes, 3 * kSegment);
+  EXPECT_EQ(books_.view().touching_bytes, kHostTouchingMax * kSegment);
+  EXPECT_EQ(held(1), 3U);
+  ASSERT_EQ(given_.size(), 3U);
+  for (const auto& given : given_) {
+    EXPECT_EQ(given.client, kFirst);
+    EXPECT_EQ(given.request, 5U);
+  }
+  EXPECT_TRUE(denied_.empty());
+  EXPECT_EQ(books_.view().ready_bytes, 0U) << "alone there is no reserve";
+}
+
+TEST_F(HostBooksTest, WhatIsGivenBackGoesToTheSystem) {
+  join(kFirst, 1);
+  need(kFirst, 1);
+  work();
+  const SegmentId segment = given_.at(0).segment;
+  EXPECT_FALSE(books_.give_back(kFirst, SegmentId{99}, actions_));
+  ASSERT_TRUE(books_.give_back(kFirst, segment, actions_));
+  EXPECT_FALSE(books_.give_back(kFirst, segment, actions_)) << "twice";
+  EXPECT_EQ(books_.view().freeing_bytes, kSegment);
+  EXPECT_EQ(books_.view().held_bytes, 0U);
+  need(kFirst, 1);
+  work();
+  EXPECT_NE(given_.at(1).segment, segment);
+}
+
+TEST_F(HostBooksTest, OnlyWhoHoldsASegmentGivesItBack) {
+  join(kFirst, 1);
+  join(kSecond, 1);
+  need(kFirst, 1);
+  work();
+  EXPECT_FALSE(books_.give_back(kSecond, given_.at(0).segment, actions_));
+  EXPECT_EQ(held(1), 1U);
+}
+
+TEST_F(HostBooksTest, TheLastQuarterIsForTheNextOne) {
+  join(kFirst, 1);
+  need(kFirst, 9, 5);
+  EXPECT_EQ(held(1), 6U);
+  ASSERT_EQ(denied_.size(), 1U);
+  EXPECT_EQ(denied_[0].reason, wire::HostDenial::share);
+  EXPECT_EQ(denied_[0].request, 5U);
+  EXPECT_EQ(denied_[0].bytes, 3 * kSegment);
+  join(kSecond, 2);
+  need(kSecond, 3);
+  EXPECT_EQ(held(2), 2U);
+  EXPECT_EQ(denied_.at(1).reason, wire::HostDenial::share);
+  need(kFirst, 1);
+  work();
+  EXPECT_EQ(denied_.at(2).reason, wire::HostDenial::full);
+  EXPECT_EQ(books_.view().refused, 3U);
+}
+
+TEST_F(HostBooksTest, TheOthersPartsOfTheQuarterAreEqual) {
+  for (std::uint64_t i = 1; i <= 3; ++i) join(core::ClientId{i}, i);
+  need(kFirst, 8);
+  need(kSecond, 8);
+  need(kThird, 8);
+  EXPECT_EQ(held(1), 6U);
+  EXPECT_EQ(held(2), 1U);
+  EXPECT_EQ(held(3), 1U);
+}
+
+TEST_F(HostBooksTest, WhoHasItsPartLeavesTheRestToWhoHasNot) {
+  join(kFirst, 1);
+  join(kSecond, 2);
+  need(kSecond, 2);
+  need(kFirst, 8);
+  EXPECT_EQ(held(1), 6U) << "the other one has its quarter";
+  EXPECT_EQ(held(2), 2U);
+}
+
+// Parts smaller than a segment would be of use to nobody.
+TEST_F(HostBooksTest, WithManyTenantsTheFirstToAskHaveTheQuarter) {
+  for (std::uint64_t i = 1; i <= 5; ++i) join(core::ClientId{i}, i);
+  need(kFirst, 8);
+  for (std::uint64_t i = 2; i <= 5; ++i) need(core::ClientId{i}, 8);
+  EXPECT_EQ(held(1), 6U);
+  EXPECT_EQ(held(2) + held(3), 2U);
+  EXPECT_EQ(held(4) + held(5), 0U);
+}
+
+TEST_F(HostBooksTest, WhoHoldsLeastIsServedFirst) {
+  join(kFirst, 1);
+  join(kSecond, 2);
+  need(kFirst, 4);
+  need(kSecond, 2);
+  work();
+  std::vector<core::ClientId> order;
+  for (const auto& given : given_) order.push_back(given.client);
+  EXPECT_EQ(order, (std::vector{kFirst, kSecond, kFirst, kSecond, kFirst, kFirst}));
+}
+
+TEST_F(HostBooksTest, WhatIsBeingFreedIsWaitedFor) {
+  join(kFirst, 1);
+  need(kFirst, 6);
+  work();
+  join(kSecond, 2);
+  books_.leave(kFirst, actions_);
+  EXPECT_EQ(books_.view().freeing_bytes, 6 * kSegment);
+  need(kSecond, 6);
+  EXPECT_EQ(books_.view().touching_bytes, 2 * kSegment) << "there is no room for more so far";
+  EXPECT_EQ(held(2), 6U);
+  EXPECT_TRUE(denied_.empty());
+}
+
+TEST_F(HostBooksTest, TheReserveComesWithTheSecondTenantAndTheFirstRequest) {
+  join(kFirst, 1);
+  need(kFirst, 1);
+  work();
+  EXPECT_EQ(books_.view().ready_bytes, 0U);
+  join(kSecond, 1);
+  work();
+  EXPECT_EQ(books_.view().ready_bytes, 0U) << "another client, but the same tenant";
+  join(kThird, 2);
+  work();
+  EXPECT_EQ(books_.view().ready_bytes, 2 * kSegment);
+  books_.leave(kThird, actions_);
+  work();
+  EXPECT_EQ(books_.view().ready_bytes, 2 * kSegment) << "kept for who comes next";
+  need(kFirst, 1);
+  EXPECT_EQ(actions_.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<HostBooks::HandOver>(actions_.at(0))) << "at once";
+  books_.leave(kFirst, actions_);
+  books_.leave(kSecond, actions_);
+  work();
+  EXPECT_EQ(books_.view().ready_bytes, 0U);
+}
+
+TEST_F(HostBooksTest, WithoutARequestThereIsNoReserve) {
+  join(kFirst, 1);
+  join(kSecond, 2);
+  EXPECT_TRUE(actions_.empty());
+  need(kFirst, 1);
+  work();
+  books_.leave(kFirst, actions_);
+  books_.leave(kSecond, actions_);
+  work();
+  join(kSecond, 2);
+  join(kThird, 3);
+  EXPECT_TRUE(actions_.empty()) << "those who are here have not asked";
+}
+
+TEST_F(HostBooksTest, WithoutMemoryWhoeverWaitsIsDenied) {
+  join(kFirst, 1);
+  join(kSecond, 2);
+  need(kFirst, 3, 5);
+  need(kSecond, 1, 6);
+  const auto first = std::get<HostBooks::Touch>(actions_.at(0));
+  const auto second = std::get<HostBooks::Touch>(actions_.at(1));
+  actions_.clear();
+  books_.failed(first.segment, actions_);
+  work();
+  ASSERT_EQ(denied_.size(), 2U);
+  EXPECT_EQ(denied_[0].reason, wire::HostDenial::no_memory);
+  EXPECT_EQ(denied_[0].bytes, 3 * kSegment);
+  EXPECT_EQ(denied_[1].client, kSecond);
+  EXPECT_EQ(books_.view().promised_bytes, 0U);
+  EXPECT_EQ(books_.view().touching_bytes, kSegment) << "the other one, and no new one";
+  EXPECT_EQ(books_.view().ready_bytes, 0U);
+  books_.failed(second.segment, actions_);
+  work();
+  EXPECT_EQ(books_.view().touching_bytes, 0U);
+  EXPECT_EQ(books_.view().ready_bytes, 0U) << "it is not tried without end";
+  need(kFirst, 1);
+  EXPECT_EQ(held(1), 1U) << "it is tried again when somebody asks";
+}
+
+}  // namespace
+}  // namespace nvs::daemon
