@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "daemon/admin.h"
+#include "daemon/host_pool.h"
 #include "daemon/node.h"
 #include "daemon/sessions.h"
 #include "os/event_loop.h"
@@ -15,12 +16,12 @@ namespace nvs::daemon {
 
 class Control : public NodeControl {
  public:
-  Control(const os::EventLoop& loop, Node& node, Sessions& sessions)
-      : loop_(loop), node_(node), sessions_(sessions) {}
+  Control(const os::EventLoop& loop, Node& node, const HostPool& host, Sessions& sessions)
+      : loop_(loop), node_(node), host_(host), sessions_(sessions) {}
 
   std::vector<AdminGpu> gpus() override;
   std::vector<AdminTenant> tenants() override;
-  std::string status() override { return node_.status(loop_.now()); }
+  std::string status() override { return node_.status(loop_.now(), host_.view()); }
   std::string trace(Duration last) override { return node_.trace(loop_.now(), last); }
   void set_policy(core::GpuId gpu, const core::GpuPolicy& policy) override;
   void set_priority(core::TenantId tenant, core::Priority priority) override;
@@ -33,6 +34,7 @@ class Control : public NodeControl {
 
   const os::EventLoop& loop_;
   Node& node_;
+  const HostPool& host_;
   Sessions& sessions_;
 };
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/gpus.h"
+#include "daemon/host_setup.h"
 #include "daemon/limits.h"
 #include "daemon/log.h"
 #include "os/clock.h"
@@ -34,14 +35,14 @@ void log_lines(Level level, const char* message, const std::string& lines) {
   }
 }
 
-// As many clients as there are descriptors for, if each needs so many.
-std::size_t clients_max(std::size_t fds_per_client) {
+// As many clients as there are descriptors for, if each needs so many and other things `reserved`.
+std::size_t clients_max(std::size_t fds_per_client, std::size_t reserved) {
   const Result<std::uint64_t> files = os::raise_open_files();
   if (!files) {
     log(Level::warning, "the limit of open files is unknown", {{"error", files.error().message()}});
     return kClientsMax;
   }
-  const std::uint64_t spare = *files > kFdsReserved ? *files - kFdsReserved : 0;
+  const std::uint64_t spare = *files > reserved ? *files - reserved : 0;
   const std::size_t clients = std::min<std::uint64_t>(spare / fds_per_client, kClientsMax);
   if (clients < kClientsMax) {
     log(Level::warning, "the limit of open files allows fewer clients than usual",
@@ -91,8 +92,13 @@ tl::expected<Daemon::Parts, std::string> Daemon::make_parts(const Options& optio
   log_lines(Level::warning, "saved settings", remark);
   forget_dead_processes(*saved);
   const std::size_t for_visitors = options.exit_when_unused ? kFdsPerVisitor : 0;
-  return Parts{std::move(*loop),  std::move(*signals), std::move(*folder),
-               std::move(*saved), std::move(*self),    clients_max(kFdsPerClient + for_visitors)};
+  const HostPlan plan = plan_for_this_machine(options.host_memory_bytes);
+  const std::size_t most =
+      clients_max(kFdsPerClient + for_visitors, kFdsReserved + plan.segments * kFdsPerHostSegment);
+  // The threads that it starts take no signals: those are blocked by now.
+  return Parts{std::move(*loop),    std::move(*signals), std::move(*folder),
+               std::move(*saved),   std::move(*self),    most,
+               make_host_pool(plan)};
 }
 
 tl::expected<std::unique_ptr<Daemon>, std::string> Daemon::create(
@@ -120,12 +126,13 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
       start_(os::monotonic_now()),
       usage_(start_),
       node_(options, std::move(parts.saved), start_),
-      messages_(node_, gpus ? Messages::Teachers::administrators : Messages::Teachers::anybody,
-                self_),
+      host_(std::move(parts.host)),
+      messages_(node_, *host_,
+                gpus ? Messages::Teachers::administrators : Messages::Teachers::anybody, self_),
       visitors_(loop_, std::min(parts.clients_max, kVisitorsMax)),
-      sessions_(loop_, node_, messages_, parts.clients_max,
+      sessions_(loop_, node_, *host_, messages_, parts.clients_max,
                 options.exit_when_unused ? &visitors_ : nullptr),
-      control_(loop_, node_, sessions_),
+      control_(loop_, node_, *host_, sessions_),
       control_socket_(loop_, control_, self_) {
   if (watchdog_) watchdog_ = *watchdog_ / 2;  // one of two may be late
   watchdog_at_ = start_;
@@ -137,6 +144,12 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
 
 Result<void> Daemon::start() {
   NVS_TRY(loop_.add(signals_.fd(), EPOLLIN, [this](std::uint32_t) { on_signal(); }));
+  if (host_->fd() >= 0) {
+    NVS_TRY(loop_.add(host_->fd(), EPOLLIN, [this](std::uint32_t) {
+      host_->on_progress();
+      sessions_.settle();
+    }));
+  }
   NVS_TRY(sessions_.listen(folder_.take_tenant_socket()));
   NVS_TRY(control_socket_.listen(folder_.take_admin_socket()));
   const Result<void> urgent = os::set_niceness(kNiceness);

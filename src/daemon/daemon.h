@@ -12,6 +12,7 @@
 #include "daemon/control.h"
 #include "daemon/control_socket.h"
 #include "daemon/folder.h"
+#include "daemon/host_pool.h"
 #include "daemon/identity.h"
 #include "daemon/messages.h"
 #include "daemon/node.h"
@@ -49,6 +50,7 @@ class Daemon {
     SavedState saved;
     Peer self;
     std::size_t clients_max;
+    std::unique_ptr<HostPool> host;
   };
   Daemon(const Options& options, const ServiceEnvironment& environment, Parts parts,
          std::optional<std::vector<Gpu>> gpus);
@@ -74,6 +76,7 @@ class Daemon {
   Instant start_;
   UsageWatch usage_;
   Node node_;
+  std::unique_ptr<HostPool> host_;
   Messages messages_;
   Visitors visitors_;  // nobody is added unless the daemon ends when it is unused
   Sessions sessions_;

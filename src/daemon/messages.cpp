@@ -78,6 +78,10 @@ Verdict Messages::take(Instant now, const Sender& sender, wire::Type type, const
       return decode_and_take<wire::Usage>(context, packet, size);
     case wire::Type::Ping:
       return decode_and_take<wire::Ping>(context, packet, size);
+    case wire::Type::NeedHost:
+      return decode_and_take<wire::NeedHost>(context, packet, size);
+    case wire::Type::HostDone:
+      return decode_and_take<wire::HostDone>(context, packet, size);
     default:
       return garbage("a second Hello");
   }
@@ -190,6 +194,16 @@ Verdict Messages::take_message(const Context& context, const wire::Ping& ping) {
   answer.number = ping.number;
   context.sender.session.send(answer);
   return std::nullopt;
+}
+
+Verdict Messages::take_message(const Context& context, const wire::NeedHost& need) {
+  host_.need(context.sender.session.id(), need);
+  return std::nullopt;
+}
+
+Verdict Messages::take_message(const Context& context, const wire::HostDone& done) {
+  if (host_.give_back(context.sender.session.id(), done)) return std::nullopt;
+  return garbage("it gives back host memory that it does not have");
 }
 
 }  // namespace nvs::daemon

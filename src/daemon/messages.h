@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/instant.h"
+#include "daemon/host_pool.h"
 #include "daemon/identity.h"
 #include "daemon/node.h"
 #include "daemon/session.h"
@@ -31,8 +32,8 @@ class Messages {
     anybody,         // there is no NVML: clients are all that is known of GPUs
     administrators,  // NVML has told; what it does not know is taken from these alone
   };
-  Messages(Node& node, Teachers teachers, const Peer& self)
-      : node_(node), teachers_(teachers), self_(self) {}
+  Messages(Node& node, HostPool& host, Teachers teachers, const Peer& self)
+      : node_(node), host_(host), teachers_(teachers), self_(self) {}
 
   struct Sender {
     Session& session;
@@ -61,10 +62,13 @@ class Messages {
   Verdict take_message(const Context& context, const wire::Refused& refused);
   Verdict take_message(const Context& context, const wire::Usage& usage);
   Verdict take_message(const Context& context, const wire::Ping& ping);
+  Verdict take_message(const Context& context, const wire::NeedHost& need);
+  Verdict take_message(const Context& context, const wire::HostDone& done);
 
   std::optional<core::GpuId> gpu_for(const Context& context, const UuidBytes& uuid);
 
   Node& node_;
+  HostPool& host_;
   Teachers teachers_;
   const Peer& self_;
 };

@@ -19,13 +19,14 @@ class MessagesTest : public ::testing::Test {
     Tenant tenant;
     tenant.key = "t";
     tenant_ = node_.join(kNow, session_.id(), 100, tenant, core::Priority::normal, effects_).id;
+    host_.join(session_.id(), tenant_);
   }
 
   template <class Message>
   Verdict take(const Message& message, Messages::Teachers teachers = Messages::Teachers::anybody) {
     wire::Packet<Message> packet;
     packet.message = message;
-    Messages messages(node_, teachers, self_);
+    Messages messages(node_, host_, teachers, self_);
     std::optional<wire::Type> type;
     const Verdict verdict = check_packet(&packet, sizeof packet, type);
     if (verdict || !type) return verdict;
@@ -45,6 +46,7 @@ class MessagesTest : public ::testing::Test {
   }
 
   Node node_{Options{}, {}, kNow};
+  HostPool host_{{}, nullptr, {}, nullptr};
   Peer self_;
   Peer peer_;
   UniqueFd daemon_end_;
@@ -146,11 +148,23 @@ TEST_F(MessagesTest, PingIsAnswered) {
   EXPECT_EQ(client_.expect<wire::Pong>().number, 42U);
 }
 
+TEST_F(MessagesTest, WithoutAPoolHostMemoryIsDenied) {
+  ASSERT_FALSE(take(wire::NeedHost{7, 100}));
+  const auto answers = host_.take_answers();
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].client, session_.id());
+  const auto denied = std::get<wire::HostDenied>(answers[0].message);
+  EXPECT_EQ(denied.request, 7U);
+  EXPECT_EQ(denied.bytes, 100U);
+  EXPECT_EQ(denied.reason, static_cast<wire::u32>(wire::HostDenial::no_pool));
+}
+
 TEST_F(MessagesTest, FaultsAreFound) {
   ASSERT_FALSE(take(use(0, 1)));
   for (const Verdict& verdict :
        {take(wire::Hello{}), take(wire::Want{1, 0}), take(wire::Idle{2, 0, 0}), take(use(1, 1)),
-        take(use(0, 2)), take(use(1, 0)), take(wire::Drained{0, 7, 0}), take(wire::Welcome{})}) {
+        take(use(0, 2)), take(use(1, 0)), take(wire::Drained{0, 7, 0}), take(wire::Welcome{}),
+        take(wire::NeedHost{1, 0}), take(wire::HostDone{1})}) {
     ASSERT_TRUE(verdict);
     EXPECT_EQ(verdict->reason, wire::GoodbyeReason::garbage);
   }

@@ -167,7 +167,7 @@ NodeLabels Node::labels(Instant now) const {
   return labels;
 }
 
-std::string Node::status(Instant now) const {
+std::string Node::status(Instant now, HostView host) const {
   core::NodeView view = core_.view(now);
   for (core::TenantView& tenant : view.tenants) {
     const auto found = clients_.tenants().find(tenant.tenant);
@@ -178,7 +178,9 @@ std::string Node::status(Instant now) const {
       if (billed != before.end()) on_gpu.used += billed->second;
     }
   }
-  return status_text(view, labels(now));
+  NodeLabels named = labels(now);
+  named.host = std::move(host);
+  return status_text(view, named);
 }
 
 std::string Node::trace(Instant now, Duration last) const {

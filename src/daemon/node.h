@@ -12,6 +12,7 @@
 #include "core/scheduler.h"
 #include "daemon/client_table.h"
 #include "daemon/gpu_table.h"
+#include "daemon/host_view.h"
 #include "daemon/options.h"
 #include "daemon/state_file.h"
 #include "daemon/status.h"
@@ -47,7 +48,7 @@ class Node {
   // Told by a client that an earlier daemon has served.
   void bill_earlier(Instant now, core::TenantId tenant, core::GpuId gpu, std::uint64_t used_ns);
 
-  std::string status(Instant now) const;
+  std::string status(Instant now, HostView host) const;
   std::string trace(Instant now, Duration last) const;
 
   GpuTable& gpus() { return gpus_; }

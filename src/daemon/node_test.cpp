@@ -122,14 +122,18 @@ TEST_F(NodeTest, StatusAddsWhatEarlierDaemonsBilled) {
       node.join(kStart, kClient, 100, tenant_with("t"), core::Priority::normal, effects_);
   ASSERT_TRUE(opens(node, kClient, *gpu));
   node.bill_earlier(kStart, tenant.id, *gpu, 7'000'000'000);
-  EXPECT_NE(node.status(kStart).find("\"used_s\":7"), std::string::npos) << node.status(kStart);
+  EXPECT_NE(node.status(kStart, {}).find("\"used_s\":7"), std::string::npos)
+      << node.status(kStart, {});
   node.bill_earlier(kStart, tenant.id, *gpu, 5'000'000'000);  // another client, in its windows
-  EXPECT_NE(node.status(kStart).find("\"used_s\":7"), std::string::npos) << node.status(kStart);
+  EXPECT_NE(node.status(kStart, {}).find("\"used_s\":7"), std::string::npos)
+      << node.status(kStart, {});
   const Instant late = kStart + kReadoption + Duration::from_ns(1);
   node.bill_earlier(late, tenant.id, *gpu, 9'000'000'000);
-  EXPECT_NE(node.status(kStart).find("\"used_s\":7"), std::string::npos) << node.status(kStart);
+  EXPECT_NE(node.status(kStart, {}).find("\"used_s\":7"), std::string::npos)
+      << node.status(kStart, {});
   node.bill_earlier(kStart, tenant.id, *gpu, UINT64_MAX);  // no more than the machine's age
-  EXPECT_NE(node.status(kStart).find("\"used_s\":1000"), std::string::npos) << node.status(kStart);
+  EXPECT_NE(node.status(kStart, {}).find("\"used_s\":1000"), std::string::npos)
+      << node.status(kStart, {});
 }
 
 }  // namespace

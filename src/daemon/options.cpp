@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "daemon/limits.h"
 #include "daemon/status_words.h"
 #include "os/unix_socket.h"
 #include "wire/messages.h"
@@ -43,7 +44,7 @@ class Help : public CLI::Formatter {
 };
 
 struct Words {
-  std::string folder, window, turn, mode, gpu_memory, log_level;
+  std::string folder, window, turn, mode, gpu_memory, host_memory, log_level;
 };
 
 void declare(CLI::App& app, Words& words, Options& options) {
@@ -64,6 +65,9 @@ void declare(CLI::App& app, Words& words, Options& options) {
       "slices, as without nvshare (default: auto)");
   add("--gpu-memory", words.gpu_memory, "SIZE",
       "treat each GPU as having no more memory than this, such as 16GiB");
+  add("--host-memory", words.host_memory, "SIZE",
+      "lend programs no more of the machine's memory than this for what does not fit into GPUs; 0: "
+      "none (default: half of it)");
   app.add_flag("--exit-when-unused", options.exit_when_unused,
                "end when every program that came has ended");
   add("--log-level", words.log_level, "LEVEL",
@@ -119,6 +123,15 @@ std::string read_policy(const Words& words, Options& options) {
     }
   }
   return "";
+}
+
+std::string read_host_memory(const Words& words, Options& options) {
+  if (words.host_memory.empty()) return "";
+  options.host_memory_bytes = words.host_memory == "0" ? 0 : parse_size(words.host_memory);
+  const auto bytes = options.host_memory_bytes;
+  if (bytes && (*bytes == 0 || *bytes >= kHostMemoryMin)) return "";
+  return "--host-memory is 0, or a size of at least 16MiB such as 64GiB, not '" +
+         words.host_memory + "'";
 }
 
 std::string read_log(const Words& words, const Environment& environment, Options& options) {
@@ -212,6 +225,7 @@ tl::expected<Options, EarlyExit> parse_options(std::vector<std::string> argument
   std::string wrong = complaint(app);
   if (wrong.empty()) wrong = read_folder(words, environment, options);
   if (wrong.empty()) wrong = read_policy(words, options);
+  if (wrong.empty()) wrong = read_host_memory(words, options);
   if (wrong.empty()) wrong = read_log(words, environment, options);
   if (!wrong.empty()) return tl::unexpected(EarlyExit{kExitUsage, wrong});
   return options;

@@ -19,8 +19,9 @@ inline constexpr int kExitUsage = 2;
 
 struct Options {
   std::string folder;
-  core::GpuPolicy policy;                     // of GPUs for which an administrator set none
-  std::optional<std::uint64_t> memory_bytes;  // what a GPU is treated to have, at most
+  core::GpuPolicy policy;                          // of GPUs for which an administrator set none
+  std::optional<std::uint64_t> memory_bytes;       // what a GPU is treated to have, at most
+  std::optional<std::uint64_t> host_memory_bytes;  // lent at most; nothing: half of what there is
   bool exit_when_unused = false;
   LogLevels log_levels;
 };

@@ -28,19 +28,23 @@ TEST(Options, HaveDefaults) {
   EXPECT_EQ(options.policy.window, Duration::from_ms(20));
   EXPECT_FALSE(options.policy.turn);
   EXPECT_FALSE(options.memory_bytes);
+  EXPECT_FALSE(options.host_memory_bytes);
   EXPECT_FALSE(options.exit_when_unused);
   EXPECT_EQ(options.log_levels.general, Level::info);
 }
 
 TEST(Options, AreRead) {
-  const Options options =
-      parsed({"--folder", "/run/x/", "--window=5ms", "--turn", "1.5s", "--mode", "serial",
-              "--gpu-memory", "16GiB", "--exit-when-unused", "--log-level", "debug"});
+  const Options options = parsed({"--folder", "/run/x/", "--window=5ms", "--turn", "1.5s", "--mode",
+                                  "serial", "--gpu-memory", "16GiB", "--host-memory", "64G",
+                                  "--exit-when-unused", "--log-level", "debug"});
   EXPECT_EQ(options.folder, "/run/x");
   EXPECT_EQ(options.policy.mode, core::Mode::serial);
   EXPECT_EQ(options.policy.window, Duration::from_ms(5));
   EXPECT_EQ(options.policy.turn, Duration::from_ms(1500));
   EXPECT_EQ(options.memory_bytes, std::uint64_t{16} << 30U);
+  EXPECT_EQ(options.host_memory_bytes, std::uint64_t{64} << 30U);
+  EXPECT_EQ(parsed({"--host-memory", "0"}).host_memory_bytes, 0U);
+  EXPECT_EQ(parsed({"--host-memory", "16MiB"}).host_memory_bytes, 16U << 20U);
   EXPECT_TRUE(options.exit_when_unused);
   EXPECT_EQ(options.log_levels.general, Level::debug);
 }
@@ -75,6 +79,8 @@ TEST(Options, MistakesAreNamed) {
       {{"--mode", "Auto"}, "--mode is auto, serial or concurrent, not 'Auto'"},
       {{"--gpu-memory", "0"}, "--gpu-memory is a size such as 16GiB"},
       {{"--gpu-memory", ""}, "--gpu-memory needs a value"},
+      {{"--host-memory", "15M"}, "--host-memory is 0, or a size of at least 16MiB"},
+      {{"--host-memory", "much"}, "such as 64GiB, not 'much'"},
       {{"--folder", ""}, "--folder needs a value"},
       {{"--folder", "x"}, "must be a path that begins with /"},
       {{"--log-level", "loud"}, "--log-level: "},

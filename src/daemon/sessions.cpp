@@ -51,10 +51,11 @@ std::uint64_t number(core::ClientId client) { return static_cast<std::uint64_t>(
 
 }  // namespace
 
-Sessions::Sessions(os::EventLoop& loop, Node& node, Messages& messages, std::size_t clients_max,
-                   Visitors* visitors)
+Sessions::Sessions(os::EventLoop& loop, Node& node, HostPool& host, Messages& messages,
+                   std::size_t clients_max, Visitors* visitors)
     : loop_(loop),
       node_(node),
+      host_(host),
       messages_(messages),
       clients_max_(clients_max),
       visitors_(visitors) {}
@@ -214,6 +215,7 @@ Verdict Sessions::join(Connection& connection, const wire::Hello& hello) {
   first.paused = (hello.flags & wire::kPaused) != 0;
   const Tenant& tenant = node_.join(loop_.now(), client, peer.pid, std::move(first),
                                     priority_of(hello.priority), effects_);
+  host_.join(client, tenant.id);
   connection.tenant = tenant.id;
   --ungreeted_count_;
   wire::Welcome welcome;
@@ -264,10 +266,20 @@ void Sessions::settle() {
       keep_watch(effect);
     }
     effects_.clear();
+    send_host_answers();
     if (closing_.empty()) return;
     const core::ClientId client = closing_.back();
     closing_.pop_back();
     release(client);
+  }
+}
+
+void Sessions::send_host_answers() {
+  for (const HostPool::Answer& answer : host_.take_answers()) {
+    Connection* connection = find(answer.client);
+    if (connection == nullptr) continue;
+    host_.send(answer, connection->session);
+    after_output(*connection);
   }
 }
 
@@ -319,7 +331,9 @@ void Sessions::release(core::ClientId client) {
   connections_.erase(found);
   loop_.remove(connection->session.fd());
   loop_.remove(connection->peer.pidfd.get());
-  if (connection->tenant) node_.leave(loop_.now(), client, effects_);
+  if (!connection->tenant) return;
+  host_.leave(client);
+  node_.leave(loop_.now(), client, effects_);
 }
 
 void Sessions::log_fault(const Connection& connection, const Fault& fault) {

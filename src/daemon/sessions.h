@@ -16,6 +16,7 @@
 #include "base/instant.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "daemon/host_pool.h"
 #include "daemon/identity.h"
 #include "daemon/messages.h"
 #include "daemon/node.h"
@@ -29,16 +30,16 @@ class Sessions {
  public:
   // `clients_max`: what the system has descriptors for, and at most kClientsMax. `visitors` is told
   // of everybody who connects, if it is not null.
-  Sessions(os::EventLoop& loop, Node& node, Messages& messages, std::size_t clients_max,
-           Visitors* visitors);
+  Sessions(os::EventLoop& loop, Node& node, HostPool& host, Messages& messages,
+           std::size_t clients_max, Visitors* visitors);
   ~Sessions();
   Sessions(const Sessions&) = delete;
   Sessions& operator=(const Sessions&) = delete;
 
   Result<void> listen(UniqueFd listener);
 
-  // Whoever steps the node appends here, and then calls settle(): effects are sent, and connections
-  // that broke over it are closed.
+  // Whoever steps the node appends here, and then calls settle(): effects and the answers of the
+  // host pool are sent, and connections that broke over it are closed.
   Effects& effects() { return effects_; }
   void settle();
 
@@ -85,6 +86,7 @@ class Sessions {
   template <class Message>
   void send(Connection& connection, const Message& message);
   void after_output(Connection& connection);
+  void send_host_answers();
   void keep_watch(const core::Effect& effect);
 
   // The connection goes with the next settle(): until then it may be in use.
@@ -97,6 +99,7 @@ class Sessions {
 
   os::EventLoop& loop_;
   Node& node_;
+  HostPool& host_;
   Messages& messages_;
   std::size_t clients_max_;
   Visitors* visitors_;

@@ -93,6 +93,25 @@ void write_tenant(JsonWriter& json, const core::TenantView& tenant, const NodeLa
   json.end_array().end_object();
 }
 
+void write_host(JsonWriter& json, const HostView& host) {
+  json.begin_object();
+  json.key("cap_bytes").number(host.cap_bytes);
+  json.key("segment_bytes").number(host.segment_bytes);
+  json.key("held_bytes").number(host.held_bytes);
+  json.key("promised_bytes").number(host.promised_bytes);
+  json.key("ready_bytes").number(host.ready_bytes);
+  json.key("touching_bytes").number(host.touching_bytes);
+  json.key("freeing_bytes").number(host.freeing_bytes);
+  json.key("refused").number(host.refused);
+  json.key("huge_pages").boolean(host.huge_pages);
+  json.key("tenants").begin_array();
+  for (const auto& [tenant, bytes] : host.tenants) {
+    json.begin_object().key("id").number(number_of(tenant));
+    json.key("held_bytes").number(bytes).end_object();
+  }
+  json.end_array().end_object();
+}
+
 }  // namespace
 
 std::string tenant_name(const std::string& pod_namespace, const std::string& pod,
@@ -108,6 +127,7 @@ std::string status_text(const core::NodeView& view, const NodeLabels& labels) {
   json.key("folder").text(labels.folder);
   json.key("pid").number(labels.pid);
   json.key("uptime_s").seconds(labels.uptime);
+  write_host(json.key("host_memory"), labels.host);
   json.key("gpus").begin_array();
   for (const core::GpuView& gpu : view.gpus) write_gpu(json, gpu, labels_of(labels, gpu.gpu));
   json.end_array().key("tenants").begin_array();

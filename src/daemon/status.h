@@ -13,6 +13,7 @@
 
 #include "base/instant.h"
 #include "core/view.h"
+#include "daemon/host_view.h"
 #include "daemon/trace.h"
 
 namespace nvs::daemon {
@@ -41,6 +42,7 @@ struct NodeLabels {
   std::vector<GpuLabels> gpus;                               // by GpuId
   std::unordered_map<core::TenantId, TenantLabels> tenants;  // for a trace: also who has left
   std::unordered_map<core::ClientId, pid_t> clients;
+  HostView host;
 };
 
 // "namespace/pod" if it has a pod, else its program, else "pid 123".

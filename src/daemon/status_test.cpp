@@ -27,6 +27,16 @@ NodeLabels labels() {
                            .container = "3f4e1c0d9b8a",
                            .memory_bytes = {{kGpu, 1024}}};
   node.clients[kClient] = 4242;
+  node.host = {.cap_bytes = 900,
+               .segment_bytes = 100,
+               .held_bytes = 300,
+               .promised_bytes = 10,
+               .ready_bytes = 200,
+               .touching_bytes = 20,
+               .freeing_bytes = 30,
+               .refused = 4,
+               .huge_pages = true,
+               .tenants = {{kTenant, 300}}};
   return node;
 }
 
@@ -60,7 +70,10 @@ core::NodeView view() {
 
 TEST(StatusText, SaysEverythingInItsPlace) {
   EXPECT_EQ(status_text(view(), labels()),
-            R"({"version":"0.1.0","folder":"/var/run/nvshare","pid":321,"uptime_s":1.5,"gpus":[)"
+            R"({"version":"0.1.0","folder":"/var/run/nvshare","pid":321,"uptime_s":1.5,)"
+            R"("host_memory":{"cap_bytes":900,"segment_bytes":100,"held_bytes":300,)"
+            R"("promised_bytes":10,"ready_bytes":200,"touching_bytes":20,"freeing_bytes":30,)"
+            R"("refused":4,"huge_pages":true,"tenants":[{"id":5,"held_bytes":300}]},"gpus":[)"
             R"({"index":0,"uuid":"GPU-1","name":"NVIDIA H200","memory_bytes":140,"mig":false,)"
             R"("mps":true,"mode":"serial","window_ms":2.5,"turn_s":30,"holder":5,"waiting":3,)"
             R"("switches":44,"held_s":12,"handover_s":0.0015,"loose":[6,7]}],"tenants":[)"

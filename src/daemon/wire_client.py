@@ -105,6 +105,11 @@ class Client:
             packet = self.socket.recv(4096)
         return decode(packet) if packet else None
 
+    def receive_with_file(self):
+        """The next message, and the descriptor that came with it, or None."""
+        packet, files, _, _ = socket.recv_fds(self.socket, 4096, 1)
+        return decode(packet) if packet else None, files[0] if files else None
+
     def expect(self, name, **fields):
         """The next message, which must be this one with these fields."""
         message = self.receive()

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Host memory that nvshare-scheduler lends: the real program, real memory, a few megabytes of it.
+
+usage: host_memory_test.py SCHEDULER [UNITTEST_ARGUMENT...]
+"""
+
+import mmap
+import os
+import signal
+import socket
+import time
+import unittest
+
+from daemon_case import DaemonCase
+from wire_client import GOODBYE_GARBAGE, GOODBYE_STOPPING, PATIENCE_S, Client, encode
+
+SEGMENT = 2 << 20
+SEGMENTS = 8  # of the smallest pool
+RESERVE = 2
+NO_POOL, FULL, SHARE = 1, 2, 3  # HostDenial
+BLOCK = 512  # of st_blocks
+
+
+def bytes_made(memfd):
+    return os.fstat(memfd).st_blocks * BLOCK
+
+
+class HostMemoryCase(DaemonCase):
+    def start(self, *arguments, **more):
+        return super().start("--host-memory", "16MiB", *arguments, **more)
+
+    def joined(self, run, **fields):
+        client = self.connect()
+        client.join(run, **fields)
+        return client
+
+    def segment(self, client, request=0):
+        """The next answer, which must be a segment: its number, and its descriptor."""
+        message, memfd = client.receive_with_file()
+        self.assertEqual((message.name, message.request), ("HostSegment", request), message)
+        self.assertEqual(message.bytes, SEGMENT)
+        self.addCleanup(os.close, memfd)
+        return message.segment, memfd
+
+    def segments(self, client, count, request=0):
+        client.send("NeedHost", request=request, bytes=count * SEGMENT)
+        return [self.segment(client, request) for _ in range(count)]
+
+    def pool(self):
+        return self.ask(command="status")["host_memory"]
+
+    def wait_for(self, what, condition):
+        end = time.monotonic() + PATIENCE_S
+        while not condition():
+            self.assertLess(time.monotonic(), end, f"{what}: {self.pool()}")
+            time.sleep(0.002)
+
+    def wait_for_pool(self, **counts):
+        self.wait_for(counts, lambda: {key: self.pool()[key] for key in counts} == counts)
+
+    def files(self):
+        return len(os.listdir(f"/proc/{self.daemon.process.pid}/fd"))
+
+
+class Lending(HostMemoryCase):
+    def test_a_segment_is_lent_used_and_given_back(self):
+        self.start()
+        client = self.joined(1)
+        self.assertEqual(self.pool()["cap_bytes"], SEGMENTS * SEGMENT)
+        [(number, memfd)] = self.segments(client, 1, request=7)
+        self.assertEqual(bytes_made(memfd), SEGMENT)
+        for size in (0, 2 * SEGMENT):
+            with self.assertRaises(PermissionError):
+                os.ftruncate(memfd, size)
+        with mmap.mmap(memfd, SEGMENT) as memory:
+            self.assertEqual(memory[:], bytes(SEGMENT))
+            memory[:] = b"x" * SEGMENT
+            pool = self.pool()
+            self.assertEqual(pool["held_bytes"], SEGMENT)
+            tenant = self.ask(command="status")["tenants"][0]["id"]
+            self.assertEqual(pool["tenants"], [{"id": tenant, "held_bytes": SEGMENT}])
+            client.send("HostDone", segment=number)
+            self.wait_for_pool(held_bytes=0, freeing_bytes=0)
+            self.assertEqual(bytes_made(memfd), 0, "gone, though it is still mapped")
+        client.ping(1)
+
+    def test_the_cap_is_kept_and_nobody_takes_the_last_quarter_from_another(self):
+        self.start()
+        first, second = self.joined(1), self.joined(2)
+        first.send("NeedHost", request=1, bytes=100 * SEGMENT)
+        first.expect("HostDenied", request=1, reason=SHARE, bytes=94 * SEGMENT)
+        first_memory = [self.segment(first, 1) for _ in range(6)]
+        self.segments(second, 2, request=2)
+        for client in (first, second):
+            client.send("NeedHost", request=3, bytes=1)
+            client.expect("HostDenied", request=3, reason=FULL, bytes=1)
+        pool = self.pool()
+        self.assertEqual((pool["held_bytes"], pool["refused"]), (SEGMENTS * SEGMENT, 3))
+        first.send("HostDone", segment=first_memory[0][0])
+        self.segments(first, 1, request=4)
+
+    def test_tenants_share_nothing(self):
+        self.start()
+        first, second = self.joined(1), self.joined(2)
+        [(number, memfd)] = self.segments(first, 1)
+        with mmap.mmap(memfd, SEGMENT) as kept:
+            kept[:] = b"x" * SEGMENT
+            first.send("HostDone", segment=number)
+            for other, file in self.segments(second, 6):
+                self.assertNotEqual(other, number)
+                self.assertNotEqual(os.fstat(file).st_ino, os.fstat(memfd).st_ino)
+                with mmap.mmap(file, SEGMENT) as memory:
+                    kept[:4] = b"yyyy"
+                    self.assertEqual(memory[:4], bytes(4))
+
+    def test_some_is_made_ahead_once_a_second_tenant_is_there(self):
+        self.start()
+        first = self.joined(1)
+        self.segments(first, 1)
+        self.assertEqual((self.pool()["ready_bytes"], self.pool()["touching_bytes"]), (0, 0))
+        second = self.joined(2)
+        self.wait_for_pool(ready_bytes=RESERVE * SEGMENT, touching_bytes=0)
+        self.segments(second, 1)
+        self.wait_for_pool(ready_bytes=RESERVE * SEGMENT, touching_bytes=0)
+        first.close()
+        second.close()
+        self.wait_for_pool(ready_bytes=0, touching_bytes=0, held_bytes=0, freeing_bytes=0)
+
+    def test_without_a_pool_all_is_denied(self):
+        self.start("--host-memory", "0")
+        client = self.joined(1)
+        client.send("NeedHost", request=5, bytes=3)
+        client.expect("HostDenied", request=5, reason=NO_POOL, bytes=3)
+        self.assertEqual((self.pool()["cap_bytes"], self.pool()["refused"]), (0, 1))
+        self.assertEqual(len(os.listdir(f"/proc/{self.daemon.process.pid}/task")), 1)
+
+    def test_what_clients_hold_outlives_the_daemon(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            self.start()
+            client = self.joined(1)
+            [(_, memfd)] = self.segments(client, 1)
+            os.pwrite(memfd, b"precious", 100)
+            self.daemon.end(number)
+            if number == signal.SIGTERM:
+                client.expect("Goodbye", reason=GOODBYE_STOPPING)
+            client.expect_end()
+            self.assertEqual(os.pread(memfd, 8, 100), b"precious")
+            self.assertEqual(bytes_made(memfd), SEGMENT)
+
+
+class Endings(HostMemoryCase):
+    def test_what_a_killed_client_held_is_freed_even_if_its_child_keeps_it(self):
+        self.start()
+        self.joined(1).ping(1)
+        before = self.files()
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if pid == 0:
+            ours.close()
+            try:
+                client = Client(self.folder)
+                client.join(0)
+                client.send("NeedHost", bytes=6 * SEGMENT)  # and is killed while it is served
+                _, memfd = client.receive_with_file()
+                if os.fork() != 0:
+                    signal.pause()
+                socket.send_fds(theirs, [b"x"], [memfd])
+                theirs.recv(1)  # gone with the test
+            finally:
+                os._exit(0)
+        theirs.close()
+        _, [memfd], _, _ = socket.recv_fds(ours, 1, 1)
+        self.addCleanup(os.close, memfd)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        self.wait_for_pool(held_bytes=0, promised_bytes=0, freeing_bytes=0, tenants=[])
+        self.assertEqual(bytes_made(memfd), 0)
+        self.wait_for("descriptors", lambda: self.files() <= before + RESERVE)
+        ours.close()
+
+    def test_a_client_that_comes_and_goes_leaves_no_descriptors(self):
+        self.start()
+        self.joined(1).ping(1)
+        before = self.files()
+        for run in range(2, 12):
+            client = self.joined(run)
+            client.send("NeedHost", bytes=SEGMENTS * SEGMENT)
+            if run % 2:
+                client.receive()  # and its descriptor is dropped
+            client.close()
+        self.wait_for_pool(held_bytes=0, promised_bytes=0, freeing_bytes=0, touching_bytes=0)
+        reserve = self.pool()["ready_bytes"] // SEGMENT
+        self.wait_for("descriptors", lambda: self.files() == before + reserve)
+
+
+class Faults(HostMemoryCase):
+    def check_closed(self, client, *words):
+        while (message := client.receive()) and message.name != "Goodbye":
+            pass
+        self.assertEqual(message.reason, GOODBYE_GARBAGE)
+        client.expect_end()
+        self.daemon.wait_for_log("client closed", *words)
+
+    def test_garbage_closes_that_connection_alone(self):
+        self.start()
+        other = self.joined(1)
+        [(number, memfd)] = self.segments(other, 1)
+        os.pwrite(memfd, b"precious", 0)
+        missing = "does not have"
+        for packet, reason in (
+            (encode("NeedHost", bytes=0), "out of its range"),
+            (encode("NeedHost", bytes=(1 << 50) + 1), "out of its range"),
+            (encode("NeedHost", bytes=1)[:-1], "wrong length"),
+            (encode("HostDone", segment=number), missing),
+            (encode("HostDone", segment=0), missing),
+            (encode("HostDone", segment=1 << 63), missing),
+            (encode("HostSegment", segment=number, bytes=SEGMENT), "other side"),
+            (encode("HostDenied", reason=1, bytes=1), "other side"),
+        ):
+            with self.subTest(packet=packet):
+                client = self.joined(2)
+                client.send_bytes(packet)
+                self.check_closed(client, reason)
+        client = self.joined(2)
+        [(own, _)] = self.segments(client, 1)
+        for _ in range(2):
+            client.send("HostDone", segment=own)
+        self.check_closed(client, missing)
+        self.assertEqual(os.pread(memfd, 8, 0), b"precious")
+        other.send("HostDone", segment=number)
+        other.ping(1)
+
+    def test_who_guesses_the_next_number_harms_only_itself(self):
+        self.start()
+        client = self.joined(1)
+        client.send("NeedHost", bytes=4 * SEGMENT)
+        client.send("HostDone", segment=1)  # which may be its own by now, or not
+        self.joined(2).ping(1)
+        client.close()
+        self.wait_for_pool(held_bytes=0, promised_bytes=0)
+
+    def test_descriptors_that_clients_send_do_not_stay(self):
+        self.start()
+        client = self.joined(1)
+        client.ping(0)
+        before = self.files()
+        for number in range(20):
+            packet = encode("Ping", number=number)
+            socket.send_fds(client.socket, [packet], [client.socket.fileno()] * 50)
+            client.expect("Pong", number=number)
+        self.wait_for("descriptors", lambda: self.files() == before)
+
+    def test_who_does_not_read_its_segments_is_served_when_it_does(self):
+        self.start()
+        client = self.joined(1)
+        for ordinal in range(30):
+            client.use(bytes([ordinal + 1] * 16), ordinal)  # so that it may send many messages
+        sent = 400
+        for number in range(sent):
+            client.send("Ping", number=number)
+        client.send("NeedHost", request=3, bytes=2 * SEGMENT)
+        for number in range(sent):
+            client.expect("Pong", number=number)
+        for _ in range(2):
+            self.assertEqual(bytes_made(self.segment(client, 3)[1]), SEGMENT)
+
+
+if __name__ == "__main__":
+    unittest.main()
