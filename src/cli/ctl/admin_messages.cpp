@@ -90,12 +90,23 @@ TenantStatus tenant_of(const Json& object) {
   return tenant;
 }
 
+HostMemoryStatus host_memory_of(const Json& object) {
+  HostMemoryStatus memory;
+  memory.cap_bytes = object.at("cap_bytes").get<std::uint64_t>();
+  memory.held_bytes = or_zero<std::uint64_t>(object, "held_bytes");
+  memory.ready_bytes = or_zero<std::uint64_t>(object, "ready_bytes");
+  memory.refused = or_zero<std::uint64_t>(object, "refused");
+  return memory;
+}
+
 NodeStatus node_of(const Json& object) {
   NodeStatus node;
   node.version = or_zero<std::string>(object, "version");
   node.folder = or_zero<std::string>(object, "folder");
   node.pid = or_zero<std::uint64_t>(object, "pid");
   node.uptime_s = or_zero<double>(object, "uptime_s");
+  const auto host_memory = object.find("host_memory");
+  if (host_memory != object.end()) node.host_memory = host_memory_of(*host_memory);
   for (const Json& gpu : object.at("gpus")) node.gpus.push_back(gpu_of(gpu));
   for (const Json& tenant : object.at("tenants")) node.tenants.push_back(tenant_of(tenant));
   return node;

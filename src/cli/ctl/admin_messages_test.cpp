@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* kStatus = R"({"ok":true,"result":{
   "version":"0.1.0","folder":"/f","pid":12,"uptime_s":3.5,"new_field":[1],
+  "host_memory":{"cap_bytes":4096,"held_bytes":1024,"ready_bytes":2048,"refused":3,"new":1},
   "gpus":[{"index":0,"uuid":"GPU-aa","name":"H200","memory_bytes":1024,"mig":false,"mode":"auto",
     "window_ms":20,"turn_s":null,"holder":4,"waiting":1,"switches":2,"held_s":1.5,"handover_s":0.1,
     "loose":[]},
@@ -42,6 +43,12 @@ TEST(AdminMessages, StatusIsRead) {
   ASSERT_TRUE(node) << node.error().text;
   EXPECT_EQ(node->pid, 12u);
   EXPECT_EQ(node->uptime_s, 3.5);
+  ASSERT_TRUE(node->host_memory);
+  EXPECT_EQ(node->host_memory->cap_bytes, 4096u);
+  EXPECT_EQ(node->host_memory->held_bytes, 1024u);
+  EXPECT_EQ(node->host_memory->ready_bytes, 2048u);
+  EXPECT_EQ(node->host_memory->refused, 3u);
+  EXPECT_FALSE(status_of(R"({"ok":true,"result":{"gpus":[],"tenants":[]}})")->host_memory);
   ASSERT_EQ(node->gpus.size(), 2u);
   EXPECT_EQ(node->gpus[0].holder, 4u);
   EXPECT_FALSE(node->gpus[0].turn_s);
@@ -73,7 +80,8 @@ TEST(AdminMessages, WhatIsNotUnderstoodIsAFailure) {
        {"", "x", "[]", "{}", R"({"ok":1})", R"({"ok":true})", R"({"ok":true,"result":[]})",
         R"({"ok":true,"result":{"gpus":1}})", R"({"ok":true,"result":{"gpus":[{}],"tenants":[]}})",
         R"({"ok":true,"result":{"gpus":[{"index":"a"}],"tenants":[]}})",
-        R"({"ok":true,"result":{"gpus":[7],"tenants":[]}})"}) {
+        R"({"ok":true,"result":{"gpus":[7],"tenants":[]}})",
+        R"({"ok":true,"result":{"host_memory":7,"gpus":[],"tenants":[]}})"}) {
     const auto node = status_of(answer);
     ASSERT_FALSE(node) << answer;
     EXPECT_EQ(node.error().code, kCtlFailed) << answer;

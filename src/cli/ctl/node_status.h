@@ -45,11 +45,19 @@ struct TenantStatus {
   std::vector<UseStatus> uses;
 };
 
+struct HostMemoryStatus {  // what the daemon lends for memory that is moved out of GPUs
+  std::uint64_t cap_bytes = 0;
+  std::uint64_t held_bytes = 0;
+  std::uint64_t ready_bytes = 0;
+  std::uint64_t refused = 0;
+};
+
 struct NodeStatus {
   std::string version;
   std::string folder;
   std::uint64_t pid = 0;
   double uptime_s = 0;
+  std::optional<HostMemoryStatus> host_memory;  // none: of an older daemon
   std::vector<GpuStatus> gpus;
   std::vector<TenantStatus> tenants;
 };

@@ -71,6 +71,15 @@ std::vector<std::string> tenant_lines(const NodeStatus& node, std::size_t width)
   return table.lines(width);
 }
 
+std::string host_memory_line(const HostMemoryStatus& memory) {
+  if (memory.cap_bytes == 0) return "host memory: none is lent\n";
+  std::string line = "host memory: " + bytes_text(memory.held_bytes) + " of " +
+                     bytes_text(memory.cap_bytes) + " lent, " + bytes_text(memory.ready_bytes) +
+                     " ready";
+  if (memory.refused > 0) line += ", " + std::to_string(memory.refused) + " requests refused";
+  return line + "\n";
+}
+
 }  // namespace
 
 std::string headline(const NodeStatus& node) {
@@ -98,7 +107,9 @@ std::string turn_text(const GpuStatus& gpu) {
 }
 
 std::string status_table(const NodeStatus& node, std::size_t width) {
-  std::string text = headline(node) + "\n\n";
+  std::string text = headline(node) + "\n";
+  if (node.host_memory) text += host_memory_line(*node.host_memory);
+  text += "\n";
   text += node.gpus.empty() ? "No GPU so far.\n" : joined(gpu_lines(node, width));
   text += "\n";
   text += node.tenants.empty() ? "No tenant. Start one: nvshare run -- COMMAND\n"

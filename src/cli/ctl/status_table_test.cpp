@@ -9,6 +9,7 @@ namespace nvs::cli {
 namespace {
 
 constexpr const char* kIn80Columns = R"(nvshare 0.1.0, pid 812, up 2h13m, /var/run/nvshare
+host memory: 12GiB of 64GiB lent, 1.5GiB ready, 4 requests refused
 
 GPU  NAME  MEMORY  MODE    WINDOW   TURN  HOLDER    WAITING  SWITCHES  DRAIN
   0  H200  140GiB  auto      20ms   auto  train.py        1    104233   0.6%
@@ -37,6 +38,19 @@ TEST(StatusTable, AnEmptyNode) {
   EXPECT_EQ(status_table(node, 80),
             "nvshare 0.1.0, pid 7, up 0, /f\n\nNo GPU so far.\n\n"
             "No tenant. Start one: nvshare run -- COMMAND\n");
+}
+
+TEST(StatusTable, HostMemoryIsOneLine) {
+  const auto line_of = [](HostMemoryStatus memory) {
+    NodeStatus node;
+    node.host_memory = memory;
+    const std::string text = status_table(node, 80);
+    const std::size_t start = text.find('\n') + 1;
+    return text.substr(start, text.find('\n', start) - start);
+  };
+  constexpr std::uint64_t kGib = std::uint64_t{1} << 30U;
+  EXPECT_EQ(line_of({}), "host memory: none is lent");
+  EXPECT_EQ(line_of({8 * kGib, 0, 0, 0}), "host memory: 0 of 8.0GiB lent, 0 ready");
 }
 
 TEST(StatusTable, AHolderThatIsNotListedIsShownByItsNumber) {

@@ -13,6 +13,7 @@ inline NodeStatus test_node() {
   node.folder = "/var/run/nvshare";
   node.pid = 812;
   node.uptime_s = 7980;
+  node.host_memory = HostMemoryStatus{64 * kGib, 12 * kGib, 3 * kGib / 2, 4};
   GpuStatus first{0, "GPU-aa", "NVIDIA H200", 140 * kGib, "auto", 20, {},
                   1, 1,        104'233,       7000,       41.5};
   GpuStatus second{1, "GPU-bb", "NVIDIA H200", 140 * kGib, "serial", 20, 30.0, {}, 0, 0, 0, 0};
