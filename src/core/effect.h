@@ -3,6 +3,7 @@
 // into the behaviour of its clients.
 #pragma once
 
+#include <cstdint>
 #include <variant>
 
 #include "base/instant.h"
@@ -52,6 +53,16 @@ struct GetReady {
   Duration in;
 };
 
-using Effect = std::variant<OpenWindow, ChangeTerms, CloseWindow, LetOneIn, GetReady>;
+// How much of the GPU's memory the client may have, of what can be moved. It moves out what it has
+// beyond that, once its gate is closed and drained, and brings in what it lacks; MemoryHeld tells.
+struct SetAllowance {
+  ClientId client;
+  GpuId gpu;
+  std::uint64_t number;  // they grow
+  std::uint64_t bytes;
+  bool shared = false;  // others use the GPU too
+};
+
+using Effect = std::variant<OpenWindow, ChangeTerms, CloseWindow, LetOneIn, GetReady, SetAllowance>;
 
 }  // namespace nvs::core

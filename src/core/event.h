@@ -79,6 +79,23 @@ struct FoundOpen {
   GpuId gpu;
 };
 
+// What a client has of a GPU's memory, in bytes.
+struct MemoryHeld {
+  ClientId client;
+  GpuId gpu;
+  std::uint64_t number = 0;    // of the last SetAllowance that it goes by; 0: of none
+  std::uint64_t resident = 0;  // can be moved; on the GPU, or on the way to or from it
+  std::uint64_t away = 0;      // can be moved, and has to come before the client may run
+  std::uint64_t fixed = 0;     // cannot be moved
+  std::uint64_t asked = 0;     // its threads wait to have that much more
+  bool is_short = false;       // the driver had less than what is allowed
+};
+// How much of a GPU's memory there is for all clients together.
+struct CapacitySet {
+  GpuId gpu;
+  std::uint64_t bytes;
+};
+
 struct PolicySet {
   GpuId gpu;
   GpuPolicy policy;
@@ -101,8 +118,9 @@ struct TenantResumed {
 // next_deadline() has come.
 struct Tick {};
 
-using Event = std::variant<GpuAdded, ClientJoined, ClientLeft, Wanted, WentIdle, WentBusy, Drained,
-                           StillDraining, DrainStalled, DrainRefused, FoundOpen, PolicySet,
-                           PrioritySet, WeightSet, TenantPaused, TenantResumed, Tick>;
+using Event =
+    std::variant<GpuAdded, ClientJoined, ClientLeft, Wanted, WentIdle, WentBusy, Drained,
+                 StillDraining, DrainStalled, DrainRefused, FoundOpen, MemoryHeld, CapacitySet,
+                 PolicySet, PrioritySet, WeightSet, TenantPaused, TenantResumed, Tick>;
 
 }  // namespace nvs::core

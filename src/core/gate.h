@@ -22,6 +22,15 @@ enum class GateState : std::uint8_t {
   silent,   // told to close and not heard of since; nobody waits for it
 };
 
+// A client's memory on a GPU as it last told, in bytes.
+struct HeldMemory {
+  std::uint64_t number = 0;
+  std::uint64_t resident = 0;
+  std::uint64_t away = 0;
+  std::uint64_t fixed = 0;
+  std::uint64_t asked = 0;
+};
+
 struct Gate {
   ClientId client{};
   Seat* seat = nullptr;
@@ -37,6 +46,7 @@ struct Gate {
   Instant heard;           // when it last said something after that
   Duration retry = kRefusalRetry;
   std::optional<Instant> timer;  // as it stands in Deadlines
+  HeldMemory memory;
 };
 
 }  // namespace nvs::core

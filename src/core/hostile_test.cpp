@@ -269,6 +269,7 @@ class HostileRun {
     gate.let_in = gate.state == Gate::State::closed;
     gate.grant = it.grant;
   }
+  void check(const SetAllowance&) {}
   void check(const GetReady& it) {
     EXPECT_NE(need(it.client, it.gpu).state, Gate::State::open);
     EXPECT_GT(it.in, Duration{});

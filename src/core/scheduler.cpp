@@ -88,6 +88,15 @@ class Handler {
     }
   }
 
+  void operator()(const MemoryHeld& event) {
+    Gate* gate = need_gate(event.client, event.gpu);
+    if (gate == nullptr) return;
+    gate->memory = {event.number, event.resident, event.away, event.fixed, event.asked};
+  }
+  void operator()(const CapacitySet& event) {
+    if (Gpu* gpu = node_.gpu(event.gpu)) gpu->capacity_bytes = event.bytes;
+  }
+
   void operator()(const PolicySet& event) {
     if (Gpu* gpu = node_.gpu(event.gpu)) set_policy(node_, *gpu, within_limits(event.policy));
   }

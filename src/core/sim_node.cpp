@@ -33,7 +33,7 @@ void SimNode::apply(const Effect& effect) {
         const Key key{static_cast<int>(it.client), static_cast<int>(it.gpu)};
         Gate& gate = gates_[key];
         using Kind = std::remove_cvref_t<decltype(it)>;
-        if constexpr (!std::is_same_v<Kind, GetReady>) gate.grant = it.grant;
+        if constexpr (requires { it.grant; }) gate.grant = it.grant;
         if constexpr (std::is_same_v<Kind, OpenWindow>) {
           gate.open = true;
           gate.closing = false;

@@ -82,6 +82,16 @@ struct Describe {
   std::string operator()(const DrainStalled& it) const { return about_grant("stalled", it); }
   std::string operator()(const DrainRefused& it) const { return about_grant("refused", it); }
   std::string operator()(const FoundOpen& it) const { return about_gate("found_open", it); }
+  std::string operator()(const MemoryHeld& it) const {
+    Line line("holds");
+    line.client(it.client).gpu(it.gpu).number("number", it.number);
+    line.number("resident", it.resident).number("away", it.away);
+    line.number("fixed", it.fixed).number("asked", it.asked);
+    return line.take() + (it.is_short ? " short" : "");
+  }
+  std::string operator()(const CapacitySet& it) const {
+    return Line("capacity").gpu(it.gpu).number("bytes", it.bytes).take();
+  }
   std::string operator()(const PolicySet& it) const {
     return Line("policy").gpu(it.gpu).policy(it.policy).take();
   }
@@ -107,6 +117,11 @@ struct Describe {
   }
   std::string operator()(const CloseWindow& it) const { return about_grant("close", it); }
   std::string operator()(const LetOneIn& it) const { return about_grant("let_one_in", it); }
+  std::string operator()(const SetAllowance& it) const {
+    Line line("allow");
+    line.client(it.client).gpu(it.gpu).number("number", it.number).number("bytes", it.bytes);
+    return line.take() + (it.shared ? " shared" : "");
+  }
   std::string operator()(const GetReady& it) const {
     Line line("get_ready");
     line.client(it.client).gpu(it.gpu);

@@ -26,6 +26,14 @@ class Sender {
     message.grant = static_cast<wire::u64>(let_in.grant);
     return session_.send(message);
   }
+  Session::Output operator()(const core::SetAllowance& allowance) const {
+    wire::Allow message;
+    message.ordinal = ordinal_of(allowance.gpu);
+    message.flags = allowance.shared ? wire::u32{wire::kShared} : 0U;
+    message.number = allowance.number;
+    message.bytes = allowance.bytes;
+    return session_.send(message);
+  }
   Session::Output operator()(const core::GetReady& ready) const {
     wire::GetReady message;
     message.ordinal = ordinal_of(ready.gpu);

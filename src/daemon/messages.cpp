@@ -82,6 +82,8 @@ Verdict Messages::take(Instant now, const Sender& sender, wire::Type type, const
       return decode_and_take<wire::NeedHost>(context, packet, size);
     case wire::Type::HostDone:
       return decode_and_take<wire::HostDone>(context, packet, size);
+    case wire::Type::Holds:
+      return decode_and_take<wire::Holds>(context, packet, size);
     default:
       return garbage("a second Hello");
   }
@@ -186,6 +188,23 @@ Verdict Messages::take_message(const Context& context, const wire::Usage& usage)
   if (!session.is_declared(usage.ordinal)) return garbage(kUnnamedGpu);
   const auto gpu = session.gpu_of(usage.ordinal);
   if (gpu) node_.clients().client(session.id()).memory_bytes[*gpu] = usage.memory_bytes;
+  return std::nullopt;
+}
+
+Verdict Messages::take_message(const Context& context, const wire::Holds& holds) {
+  const Session& session = context.sender.session;
+  if (!session.is_declared(holds.ordinal)) return garbage(kUnnamedGpu);
+  const auto gpu = session.gpu_of(holds.ordinal);
+  if (!gpu) return std::nullopt;
+  const core::MemoryHeld event{.client = session.id(),
+                               .gpu = *gpu,
+                               .number = holds.number,
+                               .resident = holds.resident,
+                               .away = holds.away,
+                               .fixed = holds.fixed,
+                               .asked = holds.asked,
+                               .is_short = (holds.flags & wire::kShort) != 0};
+  node_.step(context.now, event, context.effects);
   return std::nullopt;
 }
 

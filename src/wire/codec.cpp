@@ -106,6 +106,12 @@ bool is_valid(const Usage& usage) { return fits(usage.ordinal); }
 bool is_valid(const Ping&) { return true; }
 bool is_valid(const NeedHost& need) { return is_size(need.bytes); }
 bool is_valid(const HostDone&) { return true; }
+bool is_valid(const Holds& holds) {
+  const bool is_sane = holds.resident <= kGpuBytesMax && holds.away <= kGpuBytesMax &&
+                       holds.fixed <= kGpuBytesMax && holds.asked <= kGpuBytesMax &&
+                       holds.host <= kGpuBytesMax;
+  return is_sane && fits(holds.ordinal) && holds.clean <= holds.resident;
+}
 bool is_valid(const Welcome&) { return true; }
 bool is_valid(const GpuKnown& known) { return fits(known.ordinal) && known.known <= 1; }
 bool is_valid(const Open& open) { return fits(open.ordinal) && open.queue_bound_ns <= kLongest_ns; }
@@ -120,5 +126,11 @@ bool is_valid(const HostSegment& segment) {
 }
 // A newer daemon may have other reasons.
 bool is_valid(const HostDenied& denied) { return denied.reason != 0 && is_size(denied.bytes); }
+bool is_valid(const Allow& allow) {
+  return fits(allow.ordinal) && allow.number != 0 && allow.bytes <= kGpuBytesMax;
+}
+bool is_valid(const Visible& visible) {
+  return fits(visible.ordinal) && visible.total <= kGpuBytesMax && visible.limit <= kGpuBytesMax;
+}
 
 }  // namespace nvs::wire

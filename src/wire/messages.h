@@ -23,6 +23,8 @@ inline constexpr std::int64_t kDrainingEvery_ns = 50'000'000;
 // Segments of host memory are whole huge pages.
 inline constexpr std::uint64_t kHostSegmentUnit = std::uint64_t{2} << 20U;
 inline constexpr std::uint64_t kHostBytesMax = std::uint64_t{1} << 50U;  // of one message
+// More memory than any GPU has, so that sums do not overflow.
+inline constexpr std::uint64_t kGpuBytesMax = std::uint64_t{1} << 50U;
 
 // The names of the two sockets below the daemon's folder. The tenants' one is alone in a folder of
 // its own, which is all that containers get.
@@ -77,6 +79,12 @@ enum UseGpuFlag : u32 {
 enum OpenFlag : u32 {
   kBounded = 1,
   kAwaited = 2,
+};
+enum HoldsFlag : u32 {
+  kShort = 1,  // the driver has no memory left, although less than what is allowed is used
+};
+enum AllowFlag : u32 {
+  kShared = 1,  // others use the GPU too: get ready to move
 };
 enum class HostDenial : u32 {
   no_pool = 1,    // the daemon lends no host memory

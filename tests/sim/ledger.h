@@ -125,6 +125,8 @@ class Ledger {
   void on(const core::DrainStalled& event);
   void on(const core::DrainRefused& event);
   void on(const core::FoundOpen& event);
+  void on(const core::MemoryHeld&) {}
+  void on(const core::CapacitySet&) {}
   void on(const core::PolicySet& event);
   void on(const core::PrioritySet& event);
   void on(const core::WeightSet& event);
@@ -136,6 +138,7 @@ class Ledger {
   void on(const core::CloseWindow& effect);
   void on(const core::LetOneIn& effect);
   void on(const core::GetReady&) {}
+  void on(const core::SetAllowance&) {}
 
   Instant now_;
   Duration excused_;

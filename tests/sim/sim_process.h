@@ -85,6 +85,7 @@ class SimProcess {
   void handle(const core::LetOneIn& effect);
   // A hint; nobody here has to wake up.
   void handle(const core::GetReady&) {}
+  void handle(const core::SetAllowance&) {}
   void set_terms(Seat& seat, core::WindowTerms terms);
 
   void pump(Seat& seat);

@@ -27,6 +27,7 @@ class FreshGrants : public Checker {
                ", which does not wait");
     }
   }
+  void judge(const Slot&, const core::SetAllowance&) {}
   static std::string where(const auto& item) {
     return text(item.client) + " on " + text(item.gpu) + " with " + text(item.grant);
   }
