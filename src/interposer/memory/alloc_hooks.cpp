@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: memory that has an address from the start, and how it is freed.
 #include "interposer/memory/hook_support.h"
+#include "interposer/memory/swap/allocate.h"
+#include "interposer/memory/swap/free_like_driver.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -30,6 +32,63 @@ CUresult count_async(CUresult result, MemoryKind kind, const CUdeviceptr* addres
   return result;
 }
 
+// Memory that can be moved, or what the driver itself does.
+template <class Native>
+CUresult allocate_plain(CUdeviceptr* address, size_t bytes, Native native) {
+  std::uint64_t base = 0;
+  const swap::Got got =
+      address != nullptr ? swap::allocate(bytes, vmm::RegionKind::plain, base) : swap::Got::native;
+  if (got == swap::Got::nothing) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (got == swap::Got::native) {
+    const CUresult result = native();
+    if (result == CUDA_SUCCESS) count_address(MemoryKind::plain, address, bytes);
+    return result;
+  }
+  *address = base;
+  count_address(MemoryKind::movable, address, bytes);
+  return CUDA_SUCCESS;
+}
+
+// The pitch is the driver's choice: one row of it tells.
+template <class Native>
+bool learn_pitch(Native native, size_t& pitch) {
+  CUdeviceptr row = 0;
+  if (native(&row, &pitch, 1) != CUDA_SUCCESS) return false;
+  real<Row::cuMemFree_v2>()(row);
+  return pitch != 0;
+}
+
+template <class Size>
+bool is_product(Size a, Size b) {
+  return a != 0 && b != 0 && a <= SIZE_MAX / b;
+}
+
+// `native(address, pitch, rows)`.
+template <class Native>
+CUresult allocate_pitched(CUdeviceptr* address, size_t* pitch, size_t rows, Native native) {
+  size_t bytes_of_row = 0;
+  std::uint64_t base = 0;
+  const bool is_sane = address != nullptr && pitch != nullptr && rows != 0;
+  swap::Got got = swap::Got::native;
+  if (is_sane && swap::is_for_us() && learn_pitch(native, bytes_of_row)) {
+    got = is_product(bytes_of_row, rows)
+              ? swap::allocate(bytes_of_row * rows, vmm::RegionKind::pitched, base)
+              : swap::Got::nothing;
+  }
+  if (got == swap::Got::nothing) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (got == swap::Got::native) {
+    const CUresult result = native(address, pitch, rows);
+    if (result == CUDA_SUCCESS && is_sane) {
+      count_address(MemoryKind::pitched, address, std::uint64_t{*pitch} * rows);
+    }
+    return result;
+  }
+  *address = base;
+  *pitch = bytes_of_row;
+  count_address(MemoryKind::movable, address, std::uint64_t{bytes_of_row} * rows);
+  return CUDA_SUCCESS;
+}
+
 template <class Address, class Size>
 CUresult count_pitched(CUresult result, const Address* address, const Size* pitch, Size rows) {
   if (result == CUDA_SUCCESS && pitch != nullptr) {
@@ -54,9 +113,7 @@ CUresult cuMemAlloc(CUdeviceptr_v1* dptr, unsigned int bytesize) {
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytesize) {
-  const CUresult result = real<Row::cuMemAlloc_v2>()(dptr, bytesize);
-  if (result == CUDA_SUCCESS) count_address(MemoryKind::plain, dptr, bytesize);
-  return result;
+  return allocate_plain(dptr, bytesize, [&] { return real<Row::cuMemAlloc_v2>()(dptr, bytesize); });
 }
 
 CUresult cuMemAllocPitch(CUdeviceptr_v1* dptr, unsigned int* pPitch, unsigned int WidthInBytes,
@@ -68,9 +125,11 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1* dptr, unsigned int* pPitch, unsigned in
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInBytes, size_t Height,
                             unsigned int ElementSizeBytes) {
-  return count_pitched(
-      real<Row::cuMemAllocPitch_v2>()(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes), dptr,
-      pPitch, Height);
+  return allocate_pitched(dptr, pPitch, Height,
+                          [&](CUdeviceptr* address, size_t* pitch, size_t rows) {
+                            return real<Row::cuMemAllocPitch_v2>()(address, pitch, WidthInBytes,
+                                                                   rows, ElementSizeBytes);
+                          });
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr* dptr, size_t bytesize, unsigned int flags) {
@@ -106,7 +165,10 @@ CUresult cuMemFree(CUdeviceptr_v1 dptr) {
 }
 
 CUresult cuMemFree_v2(CUdeviceptr dptr) {
-  return free_through(Space::address, dptr, [&] { return real<Row::cuMemFree_v2>()(dptr); });
+  return free_through(Space::address, dptr, [&] {
+    return interposer::swap::is_ours(dptr) ? interposer::swap::free_like_driver(dptr)
+                                           : real<Row::cuMemFree_v2>()(dptr);
+  });
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {

@@ -3,6 +3,9 @@
 #include "interposer/flow/flow.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/report.h"
+#include "interposer/memory/swap/allocate.h"
+#include "interposer/memory/swap/free_like_driver.h"
+#include "interposer/memory/swap/lane.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/contexts.h"
@@ -32,10 +35,13 @@ class Ending {
     const libc::NoCancel no_cancel;
     contexts::may_end(context);
     flow::context_ends(context);
+    swap::forget_lane(context);
+    swap::forget_scrap(number_of(context));
   }
   ~Ending() {
     const libc::NoCancel no_cancel;
     if (ended_) {
+      swap::context_ended(number_of(context_));
       if (contexts::ended(context_)) captures::context_ended(context_);
     } else {
       contexts::goes_on(context_);

@@ -47,6 +47,7 @@ struct Gpu {
   std::int64_t awake_until_ns;  // what the threads at the gate were told last
   DrainState drain;
   std::uint64_t memory_told;
+  bool opens_alone;              // there is no daemon, and the gate opens when all memory has come
   std::int64_t billed_since_ns;  // 0: the daemon does not bill us now
   std::int64_t used_ns;          // what daemons have billed before that, for one that comes back
   std::uint8_t uuid[16];

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "os/futex_lock.h"
+#include "os/passed_file.h"
 #include "os/socket_calls.h"
 
 namespace nvs::interposer::connection {
@@ -71,10 +72,10 @@ Outcome send(const void* packet, std::size_t size) {
   return sent == -EAGAIN || sent == -EINTR || sent == -ENOBUFS ? Outcome::again : Outcome::lost;
 }
 
-Outcome receive(void* packet, std::size_t capacity, std::size_t& size) {
+Outcome receive(void* packet, std::size_t capacity, std::size_t& size, int& file) {
   const int fd = number.load(std::memory_order_acquire);
   if (!is_ours(fd)) return Outcome::lost;
-  const long received = os::receive_packet(fd, packet, capacity);
+  const long received = os::receive_packet_with_file(fd, packet, capacity, file);
   if (received == -EAGAIN || received == -EINTR) return Outcome::again;
   if (received <= 0) return Outcome::lost;
   size = static_cast<std::size_t>(received);

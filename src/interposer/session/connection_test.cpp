@@ -68,10 +68,11 @@ TEST_F(Connection, PacketsGoBothWays) {
   EXPECT_EQ(got.message.ordinal, 5U);
   char packet[wire::kPacketMax];
   std::size_t size = 0;
-  EXPECT_EQ(connection::receive(packet, sizeof packet, size), Outcome::again);
+  int file = -1;
+  EXPECT_EQ(connection::receive(packet, sizeof packet, size, file), Outcome::again);
   const wire::Packet<wire::Pong> pong{.message = {.number = 9}};
   ASSERT_EQ(::write(peer_, &pong, sizeof pong), static_cast<ssize_t>(sizeof pong));
-  ASSERT_EQ(connection::receive(packet, sizeof packet, size), Outcome::done);
+  ASSERT_EQ(connection::receive(packet, sizeof packet, size, file), Outcome::done);
   EXPECT_EQ(size, sizeof pong);
 }
 
@@ -81,7 +82,8 @@ TEST_F(Connection, ADaemonThatGoesIsNoticed) {
   peer_ = -1;
   char packet[wire::kPacketMax];
   std::size_t size = 0;
-  EXPECT_EQ(connection::receive(packet, sizeof packet, size), Outcome::lost);
+  int file = -1;
+  EXPECT_EQ(connection::receive(packet, sizeof packet, size, file), Outcome::lost);
   EXPECT_EQ(connection::send(wire::Want{}), Outcome::lost);
 }
 
@@ -97,7 +99,6 @@ TEST_F(Connection, AFullSocketIsNotWaitedFor) {
 // A program that closes all descriptors gets the number again, for something of its own.
 TEST_F(Connection, NothingGoesIntoWhatTheProgramPutThere) {
   connect();
-  const std::string file = folder_ + "/own";
   int number = -1;
   for (int fd = 3; fd < 1024; ++fd) {
     if (fd == server_ || fd == peer_ || ::close(fd) != 0) continue;
@@ -112,7 +113,8 @@ TEST_F(Connection, NothingGoesIntoWhatTheProgramPutThere) {
   EXPECT_EQ(::read(sockets[1], &byte, 1), -1) << "a packet went to the program's own socket";
   char packet[wire::kPacketMax];
   std::size_t size = 0;
-  EXPECT_EQ(connection::receive(packet, sizeof packet, size), Outcome::lost);
+  int file = -1;
+  EXPECT_EQ(connection::receive(packet, sizeof packet, size, file), Outcome::lost);
   connection::disconnect();
   EXPECT_EQ(::write(number, "x", 1), 1) << "the program's descriptor was closed";
   ::close(number);

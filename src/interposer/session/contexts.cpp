@@ -115,6 +115,14 @@ bool take(int index, int gpu, CUcontext& context) {
   return true;
 }
 
+int take_this(CUcontext context, int gpu) {
+  const os::FutexGuard guard(lock);
+  Entry* entry = context != nullptr ? find(context) : nullptr;
+  if (entry == nullptr || entry->gpu != gpu || entry->ending > 0) return -1;
+  ++entry->users;
+  return static_cast<int>(entry - entries);
+}
+
 void give_back(int index) {
   const os::FutexGuard guard(lock);
   if (entries[index].users > 0) --entries[index].users;

@@ -23,6 +23,8 @@ void primary_created(CUcontext context, int gpu);
 
 // Takes the index-th of kContextsMax for use, if there is one and it is of that GPU.
 bool take(int index, int gpu, CUcontext& context);
+// The same for this one: its index, or -1 if it is not known, not of that GPU, or about to end.
+int take_this(CUcontext context, int gpu);
 void give_back(int index);
 
 // False: there was no room for one of them. When that one ends is not known, so it stays so.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/listen.h"
 
+#include "interposer/memory/swap/host.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
 #include "interposer/session/drain.h"
+#include "interposer/session/memory.h"
 #include "interposer/session/tend.h"
 #include "interposer/session/windows.h"
 #include "os/linux_calls.h"
@@ -35,27 +37,41 @@ void said_goodbye(const wire::Goodbye& goodbye) {
   if (reason != wire::GoodbyeReason::stopping) retry_ns = kRefusedRetry_ns;
 }
 
+void take_segment(const char* packet, std::size_t size, int file) {
+  wire::HostSegment message;
+  if (file < 0) return;
+  if (wire::decode(packet, size, message)) {
+    swap::host_lent(message.segment, message.bytes, file);
+  } else {
+    os::close_file(file);
+  }
+}
+
 // False: the connection is gone.
 bool receive_all() {
   char packet[wire::kPacketMax];
   std::size_t size = 0;
   for (;;) {
-    switch (connection::receive(packet, sizeof packet, size)) {
+    int file = -1;
+    switch (connection::receive(packet, sizeof packet, size, file)) {
       case connection::Outcome::again:
         return true;
       case connection::Outcome::lost:
         return false;
       case connection::Outcome::done:
-        if (size <= sizeof packet) hear(packet, size);
+        if (size <= sizeof packet) hear(packet, size, file);
     }
   }
 }
 
 void daemon_gone() {
   connection::disconnect();
+  swap::host_daemon_gone();
   const os::FutexGuard guard(lock);
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
-    if (gpus[gpu].phase != Phase::unused && !paused) open_alone(gpu);
+    if (gpus[gpu].phase == Phase::unused) continue;
+    memory_alone(gpu);
+    if (!paused) open_alone(gpu);
   }
 }
 
@@ -71,6 +87,7 @@ bool reconnect() {
     // A drain of the last daemon's is nobody's business any more.
     if (mine.phase == Phase::draining || mine.phase == Phase::free) open_alone(gpu);
     mine.grant = 0;
+    mine.opens_alone = false;
     announce(gpu);
     if (mine.phase == Phase::closed) tell_want(gpu);
   }
@@ -87,10 +104,14 @@ void live_alone() {
 
 }  // namespace
 
-void hear(const char* packet, std::size_t size) {
+void hear(const char* packet, std::size_t size, int file) {
   const wire::Arrival arrival = wire::inspect(packet, size, wire::Sender::daemon);
+  const bool is_segment =
+      arrival.fault == wire::Fault::none && arrival.type == wire::Type::HostSegment;
+  if (file >= 0 && !is_segment) os::close_file(file);
   // What a newer daemon says that we do not know is not for us.
   if (arrival.fault != wire::Fault::none) return;
+  if (is_segment) return take_segment(packet, size, file);
   const bool serves = arrival.type != wire::Type::Welcome && arrival.type != wire::Type::Goodbye &&
                       arrival.type != wire::Type::GpuKnown;
   if (serves) served_ns = clock_ns();
@@ -107,6 +128,13 @@ void hear(const char* packet, std::size_t size) {
       return take<wire::GpuKnown>(packet, size, &gpu_known);
     case wire::Type::Pause:
       return take<wire::Pause>(packet, size, &set_paused);
+    case wire::Type::Allow:
+      return take<wire::Allow>(packet, size, &set_allowance);
+    case wire::Type::Visible:
+      return take<wire::Visible>(packet, size, &set_visible);
+    case wire::Type::HostDenied:
+      return take<wire::HostDenied>(
+          packet, size, [](const wire::HostDenied& denied) { swap::host_denied(denied.bytes); });
     case wire::Type::Pong:
       return note_pong();
     case wire::Type::Goodbye:

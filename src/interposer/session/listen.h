@@ -10,8 +10,8 @@ namespace nvs::interposer::session {
 // What the thread does.
 void listen(void*);
 
-// A packet of the daemon's.
-void hear(const char* packet, std::size_t size);
+// A packet of the daemon's, and the descriptor that came with it, which is ours.
+void hear(const char* packet, std::size_t size, int file = -1);
 
 // Users pause a tenant through the daemon. If none comes back that serves us, nobody else can
 // resume it: then the pause ends by itself.

@@ -6,6 +6,7 @@
 #include "interposer/events/event_times.h"
 #include "interposer/exports/real.h"
 #include "interposer/flow/flow.h"
+#include "interposer/memory/swap/mover.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/captures.h"
@@ -15,6 +16,7 @@
 #include "interposer/session/drain.h"
 #include "interposer/session/hello.h"
 #include "interposer/session/listen.h"
+#include "interposer/session/memory.h"
 #include "interposer/session/tend.h"
 #include "interposer/session/thread.h"
 
@@ -112,7 +114,9 @@ bool announce(int gpu) {
   message.ordinal = static_cast<wire::u32>(gpu);
   message.flags = gpus[gpu].phase == Phase::open ? wire::u32{wire::kGateOpen} : 0U;
   for (std::size_t i = 0; i < sizeof message.uuid; ++i) message.uuid[i] = gpus[gpu].uuid[i];
-  return connection::send(message) == connection::Outcome::done;
+  if (connection::send(message) != connection::Outcome::done) return false;
+  memory_announced(gpu);
+  return true;
 }
 
 void note_closed(int gpu) {
@@ -142,7 +146,7 @@ void set_gate_bounded() {
 void open_alone(int gpu) {
   Gpu& mine = gpus[gpu];
   drain::cancel(gpu);
-  mine.phase = Phase::open;
+  memory_alone(gpu);
   mine.grant = 0;
   mine.awaited = false;
   mine.bounded = false;
@@ -150,6 +154,10 @@ void open_alone(int gpu) {
   bill(gpu, false);
   flow::set_bound(gpu, 0);
   set_gate_bounded();
+  // A gate that is open is so because all was there.
+  mine.opens_alone = mine.phase == Phase::closed && !swap::begin_window(gpu);
+  if (mine.opens_alone) return;
+  mine.phase = Phase::open;
   open_gate(gpu);
 }
 
@@ -189,6 +197,7 @@ void start_over_in_child() {
   captures::start_over_in_child();
   flow::start_over_in_child();
   forget_daemon();
+  memory_start_over_in_child();
   events::times().start_over_in_child();
   started = false;
   paused = false;

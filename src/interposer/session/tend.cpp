@@ -4,10 +4,11 @@
 #include <algorithm>
 
 #include "interposer/flow/flow.h"
-#include "interposer/memory/books.h"
+#include "interposer/memory/fixed.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
+#include "interposer/session/memory.h"
 #include "interposer/session/windows.h"
 #include "os/linux_calls.h"
 
@@ -48,6 +49,9 @@ constexpr std::int64_t kSilenceMax_ns = 5 * kSecond_ns;
 constinit std::int64_t last_ping_ns = 0;
 constinit std::int64_t unanswered_since_ns = 0;  // 0: every ping was answered
 constinit std::int64_t last_usage_ns = 0;
+constinit std::int64_t last_holds_ns = 0;
+// What the daemon does not wait for is told as often as that.
+constexpr std::int64_t kHoldsEvery_ns = 100 * kMillisecond_ns;
 
 // How soon something that did not fit into the socket is said again.
 constexpr std::int64_t kTellAgain_ns = 5 * kMillisecond_ns;
@@ -122,15 +126,6 @@ std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
   return 5 * kMillisecond_ns;
 }
 
-std::uint64_t memory_on(int gpu) {
-  std::uint64_t bytes = 0;
-  memory::OwnerRow row;
-  for (std::size_t i = 0; i <= memory::kOwnersMax; ++i) {
-    if (memory::books().row(i, row) && row.device == gpu) bytes += row.all.bytes_now;
-  }
-  return bytes;
-}
-
 void tell_usage(std::int64_t now_ns) {
   if (now_ns - last_usage_ns < kSecond_ns) return;
   last_usage_ns = now_ns;
@@ -138,7 +133,7 @@ void tell_usage(std::int64_t now_ns) {
     if (gpus[gpu].phase == Phase::unused || gpus[gpu].phase == Phase::free) continue;
     wire::Usage message;
     message.ordinal = static_cast<wire::u32>(gpu);
-    message.memory_bytes = memory_on(gpu);
+    message.memory_bytes = memory::allocated_on(gpu);
     if (message.memory_bytes == gpus[gpu].memory_told) continue;
     if (connection::send(message) == connection::Outcome::again) continue;
     gpus[gpu].memory_told = message.memory_bytes;
@@ -221,6 +216,10 @@ std::int64_t tend() {
     if (!tell_untold(gpu)) sleep_ns = std::min<std::int64_t>(sleep_ns, kTellAgain_ns);
   }
   tell_usage(now_ns);
+  if (now_ns - last_holds_ns >= kHoldsEvery_ns) {
+    last_holds_ns = now_ns;
+    tell_all_holds();
+  }
   ping(now_ns);
   return std::min<std::int64_t>(sleep_ns, tend_readiness(now_ns));
 }
@@ -229,6 +228,7 @@ void forget_daemon() {
   unanswered_since_ns = 0;
   last_ping_ns = 0;
   last_usage_ns = 0;
+  last_holds_ns = 0;
   for (Gpu& mine : gpus) {
     mine.memory_told = 0;
     mine.untold = Answer::none;

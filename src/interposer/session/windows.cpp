@@ -3,10 +3,12 @@
 
 #include "interposer/events/event_times.h"
 #include "interposer/flow/flow.h"
+#include "interposer/memory/swap/mover.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
 #include "interposer/session/drain.h"
+#include "interposer/session/memory.h"
 #include "os/linux_calls.h"
 
 namespace nvs::interposer::session {
@@ -93,6 +95,12 @@ void open_window(const wire::Open& message) {
   if (mine.phase == Phase::unused || mine.phase == Phase::free) return;
   const bool is_new = mine.grant != message.grant || mine.phase != Phase::open;
   mine.grant = message.grant;
+  mine.opens_alone = false;
+  // Words that crossed: the daemon does not know yet that memory is away.
+  if (mine.phase == Phase::closed && !swap::begin_window(gpu)) {
+    tell_holds(gpu);
+    return tell_drained(gpu);
+  }
   if (is_new) {
     if (mine.phase == Phase::draining) drain::cancel(gpu);
     mine.phase = Phase::open;
@@ -158,6 +166,8 @@ void let_in(const wire::LetIn& message) {
   if (!closed && (mine.phase != Phase::draining || mine.grant > message.grant)) return;
   // It has drained meanwhile, and what comes in now might wait for others that have too.
   if (closed && mine.grant == message.grant) return;
+  // What comes in may need memory that is away.
+  if (closed && !swap::begin_window(gpu)) return tell_holds(gpu);
   mine.grant = message.grant;
   // Those who still wait then say so again.
   wanted[gpu].store(false);
@@ -182,6 +192,7 @@ bool is_before_drain(int gpu, std::int64_t now_ns) {
 
 void gpu_known(const wire::GpuKnown& message) {
   const auto gpu = static_cast<int>(message.ordinal);
+  memory_known(gpu, message.known != 0);
   const os::FutexGuard guard(lock);
   if (message.known != 0 || gpus[gpu].phase == Phase::unused) return;
   open_alone(gpu);

@@ -11,6 +11,12 @@ bool RegionTable::is_taken(std::uint64_t base, std::uint64_t bytes) const {
 }
 
 Region* RegionTable::insert(const RegionFacts& facts) {
+  Region* region = draft(facts);
+  if (region != nullptr) publish(region);
+  return region;
+}
+
+Region* RegionTable::draft(const RegionFacts& facts) {
   Split split;
   if (!is_device(facts.device) || facts.base == 0) return nullptr;
   if (!split_region(facts.bytes, facts.granularity, split)) return nullptr;
@@ -28,19 +34,27 @@ Region* RegionTable::insert(const RegionFacts& facts) {
   region->facts_ = facts;
   region->split_ = split;
   region->sums_.unbacked = split.bytes;
-  devices_[facts.device].sums.unbacked += split.bytes;
+  return region;
+}
+
+void RegionTable::publish(Region* region) {
+  region->is_draft_ = false;
+  devices_[region->facts_.device].sums += region->sums_;
   by_base_.insert(region);
   link_as_newest(region);
   ++size_;
-  return region;
+}
+
+void RegionTable::discard(Region* region) {
+  if (region->split_.chunks != 1) pool_.drop(region->chunks_, region->split_.chunks);
+  pool_.drop(region);
 }
 
 bool RegionTable::remove(Region* region) {
   if (!region->is_over()) return false;
   by_base_.erase(region);
   unlink(region);
-  if (region->split_.chunks != 1) pool_.drop(region->chunks_, region->split_.chunks);
-  pool_.drop(region);
+  discard(region);
   --size_;
   return true;
 }
@@ -52,10 +66,12 @@ Outcome RegionTable::apply(Region* region, std::uint32_t number, const Happening
   const Outcome outcome = step(chunk, what);
   if (!outcome.fits) return outcome;
   const std::uint64_t bytes = region->split_.bytes_of(number);
-  Sums* const all_sums[] = {&region->sums_, &devices_[region->facts_.device].sums};
-  for (Sums* each : all_sums) {
-    each->subtract(before, bytes);
-    each->add(chunk, bytes);
+  region->sums_.subtract(before, bytes);
+  region->sums_.add(chunk, bytes);
+  if (!region->is_draft_) {
+    Sums& all = devices_[region->facts_.device].sums;
+    all.subtract(before, bytes);
+    all.add(chunk, bytes);
   }
   if (chunk.state == ChunkState::gone) ++region->chunks_gone_;
   return outcome;

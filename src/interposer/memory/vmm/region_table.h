@@ -57,6 +57,7 @@ class Region {
   Sums sums_ = {};
   std::uint32_t chunks_gone_ = 0;
   bool is_ending_ = false;
+  bool is_draft_ = true;
   Region* older_ = nullptr;
   Region* newer_ = nullptr;
   Chunk* chunks_ = nullptr;
@@ -71,6 +72,11 @@ class RegionTable {
   // The newest region of its device, all unbacked. Null if there can be no such region, if it
   // reaches into another one, or if there is no memory to write it down.
   Region* insert(const RegionFacts& facts);
+  // The same in two steps: a draft is known to its maker alone, who may apply() events to it
+  // without the lock. It can be discarded when its chunks own nothing.
+  Region* draft(const RegionFacts& facts);
+  void publish(Region* draft);
+  void discard(Region* draft);
   // False, and it stays, if a chunk is not gone and may own something.
   bool remove(Region* region);
 

@@ -23,6 +23,18 @@ struct Sums {
   constexpr std::uint64_t away() const { return swapped + zero + unbacked; }
   constexpr std::uint64_t total() const { return on_device() + away(); }
 
+  constexpr Sums& operator+=(const Sums& more) {
+    resident += more.resident;
+    clean += more.clean;
+    leaving += more.leaving;
+    coming += more.coming;
+    swapped += more.swapped;
+    zero += more.zero;
+    unbacked += more.unbacked;
+    host += more.host;
+    return *this;
+  }
+
   constexpr void add(const Chunk& chunk, std::uint64_t bytes) {
     if (std::uint64_t* sum = of(chunk.state)) *sum += bytes;
     if (chunk.state == ChunkState::resident && chunk.clean) clean += bytes;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/memory/fixed.h"
+
+#include "interposer/memory/books.h"
+
+namespace nvs::interposer::memory {
+namespace {
+
+template <class Count>
+std::uint64_t sum_on(int gpu, Count count) {
+  std::uint64_t bytes = 0;
+  OwnerRow row;
+  for (std::size_t i = 0; i <= kOwnersMax; ++i) {
+    if (books().row(i, row) && row.device == gpu) bytes += count(row);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::uint64_t fixed_on(int gpu) {
+  return sum_on(gpu, [](const OwnerRow& row) {
+    return row.all.bytes_now - row.of(MemoryKind::movable).bytes_now;
+  });
+}
+
+std::uint64_t allocated_on(int gpu) {
+  return sum_on(gpu, [](const OwnerRow& row) { return row.all.bytes_now; });
+}
+
+}  // namespace nvs::interposer::memory

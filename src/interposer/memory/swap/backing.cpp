@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/memory/swap/backing.h"
+
+#include "interposer/exports/real.h"
+#include "interposer/memory/vmm/split.h"
+
+namespace nvs::interposer::swap {
+namespace {
+
+CUmemAllocationProp pages_of(int device) {
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+  return prop;
+}
+
+CUresult map(int device, std::uint64_t address, std::uint64_t bytes, std::uint64_t handle) {
+  const CUresult mapped = real<Row::cuMemMap>()(address, bytes, 0, handle, 0);
+  if (mapped != CUDA_SUCCESS) return mapped;
+  const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, device},
+                               CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  const CUresult allowed = real<Row::cuMemSetAccess>()(address, bytes, &access, 1);
+  if (allowed != CUDA_SUCCESS) real<Row::cuMemUnmap>()(address, bytes);
+  return allowed;
+}
+
+template <Row... rows>
+bool has_all() {
+  return ((real<rows>() != nullptr) && ...);
+}
+
+}  // namespace
+
+bool is_supported(int device, std::uint64_t& granularity) {
+  const bool has_calls =
+      has_all<Row::cuMemAddressReserve, Row::cuMemAddressFree, Row::cuMemCreate, Row::cuMemRelease,
+              Row::cuMemMap, Row::cuMemUnmap, Row::cuMemSetAccess, Row::cuDeviceGetAttribute,
+              Row::cuMemGetAllocationGranularity>();
+  if (!has_calls) return false;
+  int supported = 0;
+  const CUresult asked = real<Row::cuDeviceGetAttribute>()(
+      &supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device);
+  if (asked != CUDA_SUCCESS || supported == 0) return false;
+  const CUmemAllocationProp prop = pages_of(device);
+  std::size_t least = 0;
+  const CUresult told =
+      real<Row::cuMemGetAllocationGranularity>()(&least, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+  granularity = least;
+  return told == CUDA_SUCCESS && vmm::is_power_of_two(least) && least <= vmm::kChunkBytes;
+}
+
+std::uint64_t reserve_addresses(std::uint64_t bytes) {
+  CUdeviceptr base = 0;
+  const CUresult reserved = real<Row::cuMemAddressReserve>()(&base, bytes, 0, 0, 0);
+  return reserved == CUDA_SUCCESS ? base : 0;
+}
+
+void give_addresses(std::uint64_t base, std::uint64_t bytes) {
+  real<Row::cuMemAddressFree>()(base, bytes);
+}
+
+CUresult back(int device, std::uint64_t address, std::uint64_t bytes, std::uint64_t& handle) {
+  const CUmemAllocationProp prop = pages_of(device);
+  CUmemGenericAllocationHandle pages = 0;
+  const CUresult created = real<Row::cuMemCreate>()(&pages, bytes, &prop, 0);
+  if (created != CUDA_SUCCESS) return created;
+  const CUresult mapped = map(device, address, bytes, pages);
+  if (mapped != CUDA_SUCCESS) {
+    real<Row::cuMemRelease>()(pages);
+    return mapped;
+  }
+  handle = pages;
+  return CUDA_SUCCESS;
+}
+
+void unback(std::uint64_t address, std::uint64_t bytes, std::uint64_t handle) {
+  real<Row::cuMemUnmap>()(address, bytes);
+  real<Row::cuMemRelease>()(handle);
+}
+
+}  // namespace nvs::interposer::swap

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuMemFree of memory that can be moved. It waits for work as the driver's does, fails where it
+// would fail, and is as fast: the driver frees a scrap of its own in its place, and then we do.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda_api/cuda_types.h"
+
+namespace nvs::interposer::swap {
+
+// Whether an allocation of ours begins there.
+bool is_ours(std::uint64_t address);
+
+CUresult free_like_driver(std::uint64_t address);
+
+// The context ends, and its scrap with it.
+void forget_scrap(std::uint64_t context);
+void forget_scraps_in_child();
+
+}  // namespace nvs::interposer::swap

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies between a chunk and its place in host memory, in the context that the chunk belongs to.
+// Each context has a stream of ours for each direction and a ring of events; they go with it.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda_api/cuda_types.h"
+
+namespace nvs::interposer::swap {
+
+// Chunks under way at a time: enough that the bus never waits for us.
+inline constexpr int kInFlight = 4;
+
+enum class Direction : std::uint8_t { out, in };
+
+// A context that does not end before it is given back.
+class Lane {
+ public:
+  // False if the context is about to end, or has no room for streams.
+  bool take(CUcontext context, int gpu);
+  void give_back();
+
+  // Both are done when wait(slot) says so. A slot is below kInFlight, and its last use is over.
+  bool copy(Direction direction, int slot, std::uint64_t device, std::uint64_t host,
+            std::uint64_t bytes) const;
+  bool set_to_zero(int slot, std::uint64_t device, std::uint64_t bytes) const;
+  // False: the context is broken or the driver is gone, and nobody knows what was copied.
+  bool wait(int slot) const;
+
+ private:
+  int index_ = -1;  // in the table of contexts
+  int streams_ = -1;
+};
+
+// Makes the streams of all contexts of a GPU ahead of their first use, when there is memory for it.
+void prepare_lanes(int gpu);
+// The context ends: what it had here goes with it.
+void forget_lane(CUcontext context);
+
+void forget_lanes_in_child();
+
+}  // namespace nvs::interposer::swap

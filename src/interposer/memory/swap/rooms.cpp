@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/memory/swap/rooms.h"
+
+#include <limits.h>
+
+#include "interposer/memory/fixed.h"
+
+namespace nvs::interposer::swap {
+
+constinit os::FutexLock lock;
+constinit vmm::RegionTable regions;
+constinit vmm::Arenas arenas;
+constinit vmm::HostRoom host_room;
+constinit Room rooms[gate::kGpusMax] = {};
+
+namespace {
+
+const volatile std::uint32_t* futex(int gpu) {
+  return reinterpret_cast<const volatile std::uint32_t*>(&rooms[gpu].changes);
+}
+
+}  // namespace
+
+std::uint64_t on_device(int gpu) { return regions.sums(gpu).on_device() + rooms[gpu].backing; }
+
+std::uint64_t may_have_more(int gpu) {
+  const Room& room = rooms[gpu];
+  if (room.number == 0) return kNoLimit;
+  const std::uint64_t has = on_device(gpu);
+  return room.allowed > has ? room.allowed - has : 0;
+}
+
+bool may_allocate(int gpu, std::uint64_t bytes) {
+  const Room& room = rooms[gpu];
+  if (room.total == 0) return true;
+  const std::uint64_t has =
+      regions.sums(gpu).total() + room.backing + room.asked + memory::fixed_on(gpu);
+  return has <= room.limit && bytes <= room.limit - has;
+}
+
+void changed(int gpu) {
+  rooms[gpu].changes.fetch_add(1, std::memory_order_release);
+  os::futex_wake(futex(gpu), INT_MAX);
+}
+
+void all_changed() {
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) changed(gpu);
+}
+
+void wait_for_change(int gpu, std::uint32_t seen, std::int64_t timeout_ns) {
+  if (rooms[gpu].changes.load(std::memory_order_acquire) != seen) return;
+  os::futex_wait(futex(gpu), seen, timeout_ns);
+}
+
+void start_over_in_child() {
+  lock.reset();
+  regions.forget();
+  arenas.forget();
+  host_room.forget();
+  for (Room& room : rooms) {
+    room.allowed = room.number = room.total = room.limit = 0;
+    room.backing = room.asked = 0;
+    room.shared = room.is_short = false;
+    room.changes.store(0, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace nvs::interposer::swap

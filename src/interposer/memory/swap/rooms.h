@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the process has of each GPU's memory and how much it may have: the tables of regions, arenas
+// and host places, all under one lock that is held for moments, and the daemon's latest word. Who
+// waits for any of it to change waits on a futex.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "interposer/gate/gate.h"
+#include "interposer/memory/vmm/arena.h"
+#include "interposer/memory/vmm/host_room.h"
+#include "interposer/memory/vmm/region_table.h"
+#include "os/futex_lock.h"
+
+namespace nvs::interposer::swap {
+
+inline constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+
+// Of one GPU. All but `changes` is guarded by the lock.
+struct Room {
+  std::uint64_t allowed;  // of what can be moved; only if there is a number
+  std::uint64_t number;   // of the daemon's word; 0: none yet, or there is no daemon
+  bool shared;            // others use the GPU
+  bool is_short;          // the driver had less than what is allowed
+  std::uint64_t total;    // what programs see; 0: what is really there
+  std::uint64_t limit;    // what may be allocated in all; only if there is a total
+  std::uint64_t backing;  // bytes that threads are getting pages for; they count as resident
+  std::uint64_t asked;    // bytes that threads wait for
+  // Grows with everything that somebody may wait for: a futex.
+  std::atomic<std::uint32_t> changes;
+};
+
+extern os::FutexLock lock;
+extern vmm::RegionTable regions;
+extern vmm::Arenas arenas;
+extern vmm::HostRoom host_room;
+extern Room rooms[gate::kGpusMax];
+
+// All of these with the lock held.
+std::uint64_t on_device(int gpu);                 // with what is being backed
+std::uint64_t may_have_more(int gpu);             // bytes, by the daemon's word
+bool may_allocate(int gpu, std::uint64_t bytes);  // by what programs are to see
+void changed(int gpu);                            // wakes whoever waits
+void all_changed();
+
+// Waits until the number of changes is not `seen` any more, for so long at most. Without the lock.
+void wait_for_change(int gpu, std::uint32_t seen, std::int64_t timeout_ns);
+
+void start_over_in_child();
+
+}  // namespace nvs::interposer::swap

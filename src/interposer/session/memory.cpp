@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/session/memory.h"
+
+#include <atomic>
+
+#include <limits.h>
+
+#include "interposer/memory/fixed.h"
+#include "interposer/memory/swap/free_like_driver.h"
+#include "interposer/memory/swap/host.h"
+#include "interposer/memory/swap/lane.h"
+#include "interposer/memory/swap/mover.h"
+#include "interposer/memory/swap/rooms.h"
+#include "interposer/session/client.h"
+#include "interposer/session/connection.h"
+
+namespace nvs::interposer::session {
+namespace {
+
+// How long a program's first allocation waits for the daemon's word.
+constexpr std::int64_t kPatience_ns = 1'000'000'000;
+
+enum Known : std::uint32_t { kUnused, kAsked, kYes, kNo };
+constinit std::atomic<std::uint32_t> known[gate::kGpusMax] = {};  // futexes
+
+constinit os::FutexLock tell_lock;  // what is told last must be what was so last
+constinit wire::Holds told[gate::kGpusMax] = {};
+constinit bool is_told[gate::kGpusMax] = {};
+
+void decide(int gpu, Known what) {
+  known[gpu].store(what, std::memory_order_release);
+  os::futex_wake(reinterpret_cast<const volatile std::uint32_t*>(&known[gpu]), INT_MAX);
+}
+
+// What comes in counts as away until it is there, so that nobody takes us for complete; unless we
+// have more than we may: then it counts as taken.
+wire::Holds holds_of(int gpu) {
+  wire::Holds message;
+  message.ordinal = static_cast<wire::u32>(gpu);
+  {
+    const os::FutexGuard guard(swap::lock);
+    const swap::Room& room = swap::rooms[gpu];
+    const vmm::Sums sums = swap::regions.sums(gpu);
+    const bool is_above = room.number != 0 && swap::on_device(gpu) > room.allowed;
+    message.flags = room.is_short ? wire::u32{wire::kShort} : 0U;
+    message.number = room.number;
+    message.resident = sums.resident + sums.leaving + room.backing + (is_above ? sums.coming : 0);
+    message.away = sums.away() + (is_above ? 0 : sums.coming);
+    message.asked = room.asked;
+    message.clean = sums.clean;
+    message.host = sums.host;
+  }
+  message.fixed = memory::fixed_on(gpu);
+  return message;
+}
+
+bool is_same(const wire::Holds& a, const wire::Holds& b) {
+  return __builtin_memcmp(&a, &b, sizeof a) == 0;
+}
+
+}  // namespace
+
+bool has_daemon(int gpu) {
+  const std::uint32_t now = known[gpu].load(std::memory_order_acquire);
+  if (now == kAsked) {
+    os::futex_wait(reinterpret_cast<const volatile std::uint32_t*>(&known[gpu]), kAsked,
+                   kPatience_ns);
+    std::uint32_t still = kAsked;
+    known[gpu].compare_exchange_strong(still, kYes);
+  }
+  return known[gpu].load(std::memory_order_acquire) == kYes;
+}
+
+void tell_holds(int gpu) {
+  if (known[gpu].load(std::memory_order_acquire) != kYes || !connection::is_connected()) return;
+  const os::FutexGuard guard(tell_lock);
+  const wire::Holds message = holds_of(gpu);
+  if (is_told[gpu] && is_same(message, told[gpu])) return;
+  is_told[gpu] = connection::send(message) == connection::Outcome::done;
+  told[gpu] = message;
+}
+
+void tell_all_holds() {
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) tell_holds(gpu);
+}
+
+ClosedGate::ClosedGate(int gpu) {
+  lock.lock();
+  is_so_ = gpus[gpu].phase == Phase::closed;
+}
+
+ClosedGate::~ClosedGate() { lock.unlock(); }
+
+void memory_is_complete(int gpu) {
+  tell_holds(gpu);
+  const os::FutexGuard guard(lock);
+  if (gpus[gpu].opens_alone && gpus[gpu].phase == Phase::closed) open_alone(gpu);
+}
+
+void set_allowance(const wire::Allow& message) {
+  const auto gpu = static_cast<int>(message.ordinal);
+  {
+    const os::FutexGuard guard(swap::lock);
+    swap::Room& room = swap::rooms[gpu];
+    if (message.number <= room.number) return;
+    room.number = message.number;
+    room.allowed = message.bytes;
+    room.shared = (message.flags & wire::kShared) != 0;
+    swap::changed(gpu);
+  }
+  tell_holds(gpu);
+  if ((message.flags & wire::kShared) == 0) return;
+  swap::start_mover(gpu);
+  swap::start_host_thread();
+}
+
+void set_visible(const wire::Visible& message) {
+  const os::FutexGuard guard(swap::lock);
+  swap::Room& room = swap::rooms[message.ordinal];
+  room.total = message.total;
+  room.limit = message.limit;
+  swap::changed(static_cast<int>(message.ordinal));
+}
+
+void memory_known(int gpu, bool is_known) {
+  if (known[gpu].load(std::memory_order_relaxed) == kAsked) decide(gpu, is_known ? kYes : kNo);
+  if (is_known) tell_holds(gpu);
+}
+
+void memory_announced(int gpu) {
+  std::uint32_t first = kUnused;
+  known[gpu].compare_exchange_strong(first, kAsked);
+  const os::FutexGuard guard(tell_lock);
+  is_told[gpu] = false;
+}
+
+void memory_alone(int gpu) {
+  std::uint32_t asked = kAsked;
+  if (known[gpu].compare_exchange_strong(asked, kNo)) decide(gpu, kNo);
+  const os::FutexGuard guard(swap::lock);
+  swap::Room& room = swap::rooms[gpu];
+  room.number = 0;
+  room.is_short = false;
+  swap::changed(gpu);
+}
+
+void memory_start_over_in_child() {
+  tell_lock.reset();
+  for (auto& one : known) one.store(kUnused, std::memory_order_relaxed);
+  for (bool& one : is_told) one = false;
+  swap::start_over_in_child();
+  swap::forget_movers_in_child();
+  swap::forget_lanes_in_child();
+  swap::forget_host_in_child();
+  swap::forget_scraps_in_child();
+}
+
+}  // namespace nvs::interposer::session

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the daemon and the process tell each other about memory: how much the process has, and how
+// much it may have.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/messages.h"
+
+namespace nvs::interposer::session {
+
+// Whether a daemon managed the GPU when the process first used it: then its memory is of the kind
+// that can be moved. Waits for the daemon's word the first time, for a moment.
+bool has_daemon(int gpu);
+
+// Tells the daemon what the process has, if that is news. For any thread; the session's lock may be
+// held, no other.
+void tell_holds(int gpu);
+void tell_all_holds();
+
+// All memory has come. For the mover.
+void memory_is_complete(int gpu);
+
+// While one lives, the gate of a GPU stays as it is.
+class ClosedGate {
+ public:
+  explicit ClosedGate(int gpu);
+  ~ClosedGate();
+  ClosedGate(const ClosedGate&) = delete;
+  ClosedGate& operator=(const ClosedGate&) = delete;
+  // It is closed, and all that was submitted is done.
+  bool is_so() const { return is_so_; }
+
+ private:
+  bool is_so_;
+};
+
+// On the thread that listens.
+void set_allowance(const wire::Allow& message);
+void set_visible(const wire::Visible& message);
+// The daemon will serve the GPU's windows, and its memory; or not.
+void memory_known(int gpu, bool known);
+
+// With the session's lock held.
+void memory_announced(int gpu);  // UseGpu was sent
+void memory_alone(int gpu);      // there is no daemon: no limit
+
+void memory_start_over_in_child();
+
+}  // namespace nvs::interposer::session
