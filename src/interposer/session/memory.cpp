@@ -23,6 +23,8 @@ constexpr std::int64_t kPatience_ns = 1'000'000'000;
 enum Known : std::uint32_t { kUnused, kAsked, kYes, kNo };
 constinit std::atomic<std::uint32_t> known[gate::kGpusMax] = {};  // futexes
 
+constinit std::atomic<bool> any_asked{false};
+
 constinit os::FutexLock tell_lock;  // what is told last must be what was so last
 constinit wire::Holds told[gate::kGpusMax] = {};
 constinit bool is_told[gate::kGpusMax] = {};
@@ -70,6 +72,8 @@ bool has_daemon(int gpu) {
   }
   return known[gpu].load(std::memory_order_acquire) == kYes;
 }
+
+bool has_any_daemon() { return any_asked.load(std::memory_order_acquire); }
 
 void tell_holds(int gpu) {
   if (known[gpu].load(std::memory_order_acquire) != kYes || !connection::is_connected()) return;
@@ -130,6 +134,7 @@ void memory_known(int gpu, bool is_known) {
 void memory_announced(int gpu) {
   std::uint32_t first = kUnused;
   known[gpu].compare_exchange_strong(first, kAsked);
+  any_asked.store(true, std::memory_order_release);
   const os::FutexGuard guard(tell_lock);
   is_told[gpu] = false;
 }
@@ -147,6 +152,7 @@ void memory_alone(int gpu) {
 void memory_start_over_in_child() {
   tell_lock.reset();
   for (auto& one : known) one.store(kUnused, std::memory_order_relaxed);
+  any_asked.store(false, std::memory_order_relaxed);
   for (bool& one : is_told) one = false;
   swap::start_over_in_child();
   swap::forget_movers_in_child();

@@ -12,6 +12,8 @@ namespace nvs::interposer::session {
 // Whether a daemon managed the GPU when the process first used it: then its memory is of the kind
 // that can be moved. Waits for the daemon's word the first time, for a moment.
 bool has_daemon(int gpu);
+// Whether that can be so of any GPU.
+bool has_any_daemon();
 
 // Tells the daemon what the process has, if that is news. For any thread; the session's lock may be
 // held, no other.

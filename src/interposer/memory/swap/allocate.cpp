@@ -42,6 +42,7 @@ std::uint64_t granularity_of(int device) {
 
 // Where the calling thread allocates; false if that is not for us.
 bool find_place(Place& place) {
+  if (!session::has_any_daemon()) return false;
   CUdevice device = -1;
   const auto ask = real<Row::cuCtxGetDevice>();
   if (ask == nullptr || ask(&device) != CUDA_SUCCESS) return false;
