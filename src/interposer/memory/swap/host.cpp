@@ -55,7 +55,6 @@ std::uint64_t wanted() {
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     if (rooms[gpu].shared) bytes += regions.sums(gpu).total();
   }
-  bytes += missing;
   return (bytes + kAskUnit - 1) / kAskUnit * kAskUnit;
 }
 
@@ -65,8 +64,10 @@ void ask() {
     const os::FutexGuard guard(lock);
     const std::uint64_t there = have + expected;
     const std::uint64_t needed = wanted();
-    if (needed <= there) return;
-    message.bytes = needed - there;
+    // There may be enough in all and no hole that is large enough.
+    const bool has_no_hole = missing > 0 && expected == 0 && needed <= there;
+    if (needed <= there && !has_no_hole) return;
+    message.bytes = has_no_hole ? kAskUnit : needed - there;
     message.request = ++requests;
     expected += message.bytes;
   }

@@ -32,7 +32,7 @@ bool HostRoom::remove(std::uint64_t id) {
 
 HostPlace HostRoom::take(std::uint64_t bytes, Took& took) {
   took = Took::bad_size;
-  if (bytes % kHostStep != 0 || bytes > kChunkBytes) return {};
+  if (bytes > kChunkBytes) return {};
   const Piece* piece = spans_.take({}, bytes, took);
   if (piece == nullptr) return {};
   const std::uint64_t offset = piece->base - piece->span->base;

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A daemon for one client that takes its memory away and gives it back when the test says so."""
+
+import os
+import socket
+
+from fake_daemon import PACKET_MAX, FakeDaemon
+from wire_client import decode, encode
+
+SHARED = 1  # AllowFlag
+SHORT = 1  # HoldsFlag
+SEGMENT = 256 << 20
+ALL = 1 << 40
+
+
+class SwapDaemon(FakeDaemon):
+    def __init__(self, folder, host_bytes=ALL):
+        super().__init__(folder)
+        self.number = 0
+        self.host_left = host_bytes
+        self.lent = 0
+        self.holds = None
+        self.on_holds = []  # called with each one that comes
+
+    def expect(self, name):
+        while True:
+            message = decode(self.client.recv(PACKET_MAX))
+            self.take(message)
+            if name in (None, message.name):
+                return message
+
+    def take(self, message):
+        if message.name == "Ping":
+            self.send("Pong", number=message.number)
+        elif message.name == "NeedHost":
+            self.lend(message)
+        elif message.name == "Holds":
+            self.holds = message
+            for call in list(self.on_holds):
+                call(message)
+
+    def lend(self, need):
+        left = need.bytes
+        while left > 0:
+            size = min(left, SEGMENT)
+            if size > self.host_left:
+                self.send("HostDenied", reason=2, request=need.request, bytes=left)
+                return
+            self.host_left -= size
+            self.lent += 1
+            file = os.memfd_create("segment", os.MFD_CLOEXEC)
+            os.truncate(file, size)
+            packet = encode("HostSegment", request=need.request, segment=self.lent, bytes=size)
+            socket.send_fds(self.client, [packet], [file])
+            os.close(file)
+            left -= size
+
+    def close(self):
+        """Until nothing of the client's runs any more; it may refuse while it is inside a call."""
+        while True:
+            self.send("Close", ordinal=0, grant=self.grant)
+            while (answer := self.expect(None)).name not in ("Drained", "Refused"):
+                pass
+            if answer.name == "Drained":
+                return
+
+    def allow(self, size, flags=SHARED):
+        self.number += 1
+        self.send("Allow", ordinal=0, flags=flags, number=self.number, bytes=size)
+
+    def wait_for_holds(self, condition):
+        """The next one that goes by the latest word and is so."""
+        while True:
+            holds = self.expect("Holds")
+            if holds.number == self.number and condition(holds):
+                return holds
+
+    def swap_out(self, keep=0):
+        """Everything but so much. The window must be closed."""
+        self.allow(keep)
+        return self.wait_for_holds(lambda holds: holds.resident <= keep)
+
+    def swap_in(self):
+        self.allow(ALL)
+        return self.wait_for_holds(lambda holds: holds.away == 0)
