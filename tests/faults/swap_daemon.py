@@ -3,6 +3,7 @@
 
 import os
 import socket
+import struct
 
 from fake_daemon import PACKET_MAX, FakeDaemon
 from wire_client import decode, encode
@@ -63,6 +64,14 @@ class SwapDaemon(FakeDaemon):
                 pass
             if answer.name == "Drained":
                 return
+
+    def serve_idle(self):
+        """Until the client gives its window up; False: it has ended."""
+        try:
+            self.expect("Drained")
+        except (ConnectionResetError, struct.error):
+            return False
+        return True
 
     def allow(self, size, flags=SHARED):
         self.number += 1

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of real processes goes to the host and comes back, and nothing of it is lost.
 
+The daemon is a script, so that every step happens when the test says so.
+
 usage: swap_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 """
 
@@ -14,12 +16,13 @@ from tenant import PATIENCE_S, Tenant
 
 MIB = 1 << 20
 BOUND_NS = 2_000_000
+# Some iterations of the program.
+RUN_S = 0.05
 
 
 class Swap(FaultCase):
     scale = 16
     time = 0.05
-    bytes = 500 * MIB
 
     def start_daemon(self):
         self.daemon = SwapDaemon(self.folder)
@@ -28,43 +31,91 @@ class Swap(FaultCase):
     def kill_daemon(self):
         pass
 
-    def begin(self, *words):
-        """A workload, with its window open for the first time."""
+    def begin(self, workload, *words):
+        """A workload of 4 GiB (256 MiB here), with its window open for the first time."""
         extra = {"NVSHARE_FOLDER": str(self.folder), **self.machine}
         extra["LD_PRELOAD"] = str(BUILD / "lib/libnvshare.so")
-        command = [str(BUILD / "bin/nvshare-workload"), *words, "--progress", "lines"]
-        command += ["--driver", str(BUILD / "lib/sim/libcuda.so.1")]
+        command = [str(BUILD / "bin/nvshare-workload"), workload, "--size", "4G", *words]
+        command += ["--progress", "lines", "--driver", str(BUILD / "lib/sim/libcuda.so.1")]
         tenant = Tenant(command, environment(**extra))
         self.addCleanup(tenant.end)
         self.daemon.greet()
         self.daemon.allow(ALL)
         self.daemon.open(BOUND_NS)
-        self.daemon.wait_for_holds(lambda holds: holds.resident >= self.bytes)
+        self.daemon.wait_for_holds(lambda holds: holds.resident >= 250 * MIB)
         return tenant
 
+    def run_a_while(self):
+        self.daemon.open(BOUND_NS)
+        time.sleep(RUN_S)
+        self.daemon.close()
+
     def ends_well(self, tenant):
-        self.daemon.client.settimeout(0.05)
-        while tenant.process.poll() is None:
-            try:
-                self.daemon.expect("Drained")
-                self.daemon.open(BOUND_NS)
-            except TimeoutError:
-                pass
-            except ValueError:
-                break
+        self.daemon.open(BOUND_NS)
+        while tenant.process.poll() is None and self.daemon.serve_idle():
+            self.daemon.open(BOUND_NS)
         self.assertEqual(tenant.process.wait(PATIENCE_S), 0, tenant)
         self.assertTrue(any("PASS" in line for line in tenant.lines), tenant)
 
     def test_out_and_in_again_and_again(self):
-        tenant = self.begin("add", "--size", "8G", "--rewrite", "--iterations", "400")
-        for _ in range(10):
-            self.daemon.close()
+        tenant = self.begin("add", "--rewrite", "--seconds", "2")
+        self.daemon.close()
+        for _ in range(8):
             held = self.daemon.swap_out()
-            self.assertGreaterEqual(held.away, self.bytes)
-            self.daemon.swap_in()
-            self.daemon.open(BOUND_NS)
-            time.sleep(0.05)
+            self.assertEqual(held.resident, 0)
+            self.assertGreaterEqual(held.away, 250 * MIB)
+            self.assertEqual(self.daemon.swap_in().away, 0)
+            self.run_a_while()
+        self.assertGreaterEqual(self.daemon.holds.copied_in, 2000 * MIB)
         self.ends_well(tenant)
+
+    def test_only_what_must_go_goes(self):
+        tenant = self.begin("add", "--rewrite", "--seconds", "1")
+        self.daemon.close()
+        held = self.daemon.swap_out(keep=150 * MIB)
+        self.assertGreater(held.resident, 80 * MIB)  # less than a chunk more than that must go
+        self.daemon.swap_in()
+        self.ends_well(tenant)
+
+    def test_what_did_not_change_is_not_copied_again(self):
+        tenant = self.begin("infer", "--seconds", "3")
+        tenant.wait_for_line("infer  [")  # its weights are written
+        self.daemon.close()
+        first = self.daemon.swap_out()
+        self.daemon.swap_in()
+        self.run_a_while()
+        second = self.daemon.swap_out()
+        self.assertGreaterEqual(first.copied_out, 128 * MIB)
+        self.assertLessEqual(second.copied_out - first.copied_out, 64 * MIB)
+        self.daemon.swap_in()
+        self.ends_well(tenant)
+
+    def test_a_new_word_in_the_middle(self):
+        tenant = self.begin("add", "--rewrite", "--seconds", "2")
+        self.daemon.close()
+        for keep in (200, 64, 130, 0, 256, 10, 100):
+            self.daemon.allow(keep * MIB)
+        self.daemon.swap_in()
+        self.ends_well(tenant)
+
+    def test_no_window_while_memory_is_away(self):
+        """The daemon forgets what it was told; the client does not run on half of its memory."""
+        tenant = self.begin("add", "--rewrite", "--seconds", "1")
+        self.daemon.close()
+        self.daemon.swap_out()
+        self.daemon.open(BOUND_NS)
+        self.daemon.expect("Drained")
+        self.assertGreaterEqual(self.daemon.holds.away, 250 * MIB)
+        self.daemon.swap_in()
+        self.ends_well(tenant)
+
+    def test_the_daemon_goes_while_memory_is_away(self):
+        tenant = self.begin("add", "--rewrite", "--seconds", "1")
+        self.daemon.close()
+        self.daemon.swap_out()
+        self.daemon.end()
+        self.assertEqual(tenant.process.wait(PATIENCE_S), 0, tenant)
+        self.assertTrue(any("PASS" in line for line in tenant.lines), tenant)
 
 
 if __name__ == "__main__":

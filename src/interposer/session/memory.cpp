@@ -51,6 +51,8 @@ wire::Holds holds_of(int gpu) {
     message.asked = room.asked;
     message.clean = sums.clean;
     message.host = sums.host;
+    message.copied_out = room.copied_out;
+    message.copied_in = room.copied_in;
   }
   message.fixed = memory::fixed_on(gpu);
   return message;

@@ -5,16 +5,36 @@
 #include "interposer/session/contexts.h"
 #include "os/futex_lock.h"
 
+extern "C" const char nvs_chunk_hash_ptx[] __attribute__((visibility("hidden")));
+
 namespace nvs::interposer::swap {
 namespace {
+
+// What the kernel says of a chunk; it adds to the first two.
+struct Digest {
+  std::uint64_t low;
+  std::uint64_t high;
+  std::uint64_t not_zero;
+  std::uint64_t unused;
+};
 
 struct Streams {
   CUcontext context;  // null: free
   CUstream out;
   CUstream in;
+  CUstream hash;
   CUevent events[kInFlight];
+  CUevent hash_events[kInFlight];
+  CUfunction kernel;    // null: this context cannot hash
+  CUdeviceptr digests;  // one for each slot, and a copy of them for us
+  Digest* seen;
 };
 constexpr int kStreamsMax = 64;
+
+// How the kernel of chunk_hash.ptx is launched.
+constexpr unsigned kBlocks = 512;
+constexpr unsigned kBlockThreads = 256;
+constexpr std::uint64_t kWordBytes = 16;
 
 constinit os::FutexLock table_lock;  // guards which context an entry belongs to
 constinit Streams table[kStreamsMax] = {};
@@ -36,17 +56,40 @@ class Current {
   bool is_set_ = false;
 };
 
+bool make_events(CUevent (&events)[kInFlight]) {
+  constexpr unsigned kEventFlags = CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC;
+  for (CUevent& event : events) {
+    if (real<Row::cuEventCreate>()(&event, kEventFlags) != CUDA_SUCCESS) return false;
+  }
+  return true;
+}
+
+// Whatever fails here: then chunks are copied whether they have changed or not.
+void make_hash(Streams& made) {
+  CUmodule module = nullptr;
+  CUfunction kernel = nullptr;
+  void* seen = nullptr;
+  constexpr std::size_t kBytes = kInFlight * sizeof(Digest);
+  const bool done =
+      real<Row::cuStreamCreate>()(&made.hash, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
+      make_events(made.hash_events) &&
+      real<Row::cuModuleLoadData>()(&module, nvs_chunk_hash_ptx) == CUDA_SUCCESS &&
+      real<Row::cuModuleGetFunction>()(&kernel, module, "nvs_hash_chunk") == CUDA_SUCCESS &&
+      real<Row::cuMemAlloc_v2>()(&made.digests, kBytes) == CUDA_SUCCESS &&
+      real<Row::cuMemHostAlloc>()(&seen, kBytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS;
+  made.seen = static_cast<Digest*>(seen);
+  made.kernel = done ? kernel : nullptr;
+}
+
 bool make(CUcontext context, Streams& made) {
   const Current current(context);
   if (!current.is_set()) return false;
   made = {};
   constexpr unsigned kStreamFlags = CU_STREAM_NON_BLOCKING;
-  constexpr unsigned kEventFlags = CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC;
   if (real<Row::cuStreamCreate>()(&made.out, kStreamFlags) != CUDA_SUCCESS) return false;
   if (real<Row::cuStreamCreate>()(&made.in, kStreamFlags) != CUDA_SUCCESS) return false;
-  for (CUevent& event : made.events) {
-    if (real<Row::cuEventCreate>()(&event, kEventFlags) != CUDA_SUCCESS) return false;
-  }
+  if (!make_events(made.events)) return false;
+  make_hash(made);
   made.context = context;
   return true;
 }
@@ -117,6 +160,30 @@ bool Lane::set_to_zero(int slot, std::uint64_t device, std::uint64_t bytes) cons
 bool Lane::wait(int slot) const {
   const Streams& streams = table[streams_];
   return real<Row::cuEventSynchronize>()(streams.events[slot]) == CUDA_SUCCESS;
+}
+
+bool Lane::begin_hash(int slot, std::uint64_t device, std::uint64_t bytes) const {
+  const Streams& streams = table[streams_];
+  const Current current(streams.context);
+  if (!current.is_set() || streams.kernel == nullptr || bytes % kWordBytes != 0) return false;
+  std::uint64_t words = bytes / kWordBytes;
+  CUdeviceptr digest = streams.digests + static_cast<std::uint64_t>(slot) * sizeof(Digest);
+  void* arguments[] = {&device, &words, &digest};
+  const CUstream stream = streams.hash;
+  return real<Row::cuMemsetD8Async>()(digest, 0, sizeof(Digest), stream) == CUDA_SUCCESS &&
+         real<Row::cuLaunchKernel>()(streams.kernel, kBlocks, 1, 1, kBlockThreads, 1, 1, 0, stream,
+                                     arguments, nullptr) == CUDA_SUCCESS &&
+         real<Row::cuMemcpyDtoHAsync_v2>()(&streams.seen[slot], digest, sizeof(Digest), stream) ==
+             CUDA_SUCCESS &&
+         real<Row::cuEventRecord>()(streams.hash_events[slot], stream) == CUDA_SUCCESS;
+}
+
+bool Lane::end_hash(int slot, Content& content) const {
+  const Streams& streams = table[streams_];
+  if (real<Row::cuEventSynchronize>()(streams.hash_events[slot]) != CUDA_SUCCESS) return false;
+  const Digest& digest = streams.seen[slot];
+  content = {{digest.low, digest.high}, digest.not_zero == 0};
+  return true;
 }
 
 void prepare_lanes(int gpu) {

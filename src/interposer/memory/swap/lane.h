@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between a chunk and its place in host memory, in the context that the chunk belongs to.
-// Each context has a stream of ours for each direction and a ring of events; they go with it.
+// Copies between a chunk and its place in host memory, and hashes of chunks, in the context that
+// the chunk belongs to. Each context has streams of ours and rings of events; they go with it.
 #pragma once
 
 #include <cstdint>
 
 #include "cuda_api/cuda_types.h"
+#include "interposer/memory/vmm/chunk.h"
 
 namespace nvs::interposer::swap {
 
-// Chunks under way at a time: enough that the bus never waits for us.
-inline constexpr int kInFlight = 4;
+// Chunks under way at a time. So many are copied that the bus never waits for us, and so many
+// hashed ahead of that that copies never wait for a hash.
+inline constexpr int kCopied = 4;
+inline constexpr int kInFlight = 12;
 
 enum class Direction : std::uint8_t { out, in };
 
@@ -27,6 +30,15 @@ class Lane {
   bool set_to_zero(int slot, std::uint64_t device, std::uint64_t bytes) const;
   // False: the context is broken or the driver is gone, and nobody knows what was copied.
   bool wait(int slot) const;
+
+  // What is in a chunk. False if this context cannot tell.
+  bool begin_hash(int slot, std::uint64_t device, std::uint64_t bytes) const;
+  // Waits for it. False: it is not known.
+  struct Content {
+    vmm::Hash hash;
+    bool is_zero;
+  };
+  bool end_hash(int slot, Content& content) const;
 
  private:
   int index_ = -1;  // in the table of contexts

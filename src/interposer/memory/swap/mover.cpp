@@ -3,169 +3,165 @@
 
 #include "interposer/flow/relaxed_capture.h"
 #include "interposer/memory/swap/backing.h"
+#include "interposer/memory/swap/flight.h"
 #include "interposer/memory/swap/host.h"
-#include "interposer/memory/swap/lane.h"
 #include "interposer/memory/swap/rooms.h"
-#include "interposer/memory/vmm/plan.h"
 #include "interposer/session/memory.h"
 #include "interposer/session/thread.h"
 
 namespace nvs::interposer::swap {
 namespace {
 
-using vmm::Chunk;
 using vmm::ChunkEvent;
 using vmm::ChunkState;
-using vmm::HostPlace;
+using Stage = Flight::Stage;
 
 constexpr std::int64_t kIdle_ns = 1'000'000'000;
-// Something is missing: pages of others that are on their way out, host memory, a context.
-constexpr std::int64_t kMissing_ns = 2'000'000;
-constexpr std::int64_t kBroken_ns = 1'000'000'000;
+// The driver lacks memory: others are about to give theirs back.
+constexpr std::int64_t kShort_ns = 1'000'000;
+// Host memory is missing, or a context is about to end; a change wakes us sooner.
+constexpr std::int64_t kMissing_ns = 200'000'000;
 
 constinit std::atomic<bool> started[gate::kGpusMax] = {};
 
-// A chunk on its way.
-struct Flight {
-  vmm::Move move;
-  std::uint64_t address;
-  std::uint64_t handle;
-  HostPlace place;
-  bool has_new_place;  // taken for this flight
-  bool is_submitted;   // there is something to wait for
-  Lane lane;
-};
-
-enum class Step : std::uint8_t { nothing, begun, missing, broken };
+enum class Step : std::uint8_t { begun, nothing, short_of_memory, missing };
 
 class Mover {
  public:
   explicit Mover(int gpu) : gpu_(gpu) {}
 
-  // Everything there is to move now, as long as it can be. How long to wait for a change then.
+  // Moves all that there is to move, as long as it can. How long to wait for a change then.
   std::int64_t run() {
     Step step = Step::nothing;
+    is_missing_ = false;
     do {
       step = begin_next();
+      submit_hashed();
       const bool is_full = in_flight_ == kInFlight;
       if (in_flight_ > 0 && (is_full || step != Step::begun)) finish_oldest();
     } while (step == Step::begun || in_flight_ > 0);
-    if (step == Step::missing) return kMissing_ns;
-    return step == Step::broken ? kBroken_ns : kIdle_ns;
+    if (step == Step::short_of_memory) return kShort_ns;
+    return step == Step::missing || is_missing_ ? kMissing_ns : kIdle_ns;
   }
 
  private:
   int slot_of(int age) const { return (oldest_ + age) % kInFlight; }
-  Flight& next_flight() { return flights_[slot_of(in_flight_)]; }
-
-  // Those in flight end before the direction changes.
-  bool may_begin(Direction direction) const { return in_flight_ == 0 || direction_ == direction; }
 
   Step begin_next() {
     if (in_flight_ == kInFlight) return Step::begun;
-    Flight& flight = next_flight();
+    if (is_missing_) return Step::missing;
+    const int slot = slot_of(in_flight_);
+    Flight& flight = flights_[slot];
     flight = {};
-    Direction direction = Direction::out;
-    const Step planned = plan(flight, direction);
-    if (planned != Step::begun) return planned;
-    direction_ = direction;
-    const Step begun = direction == Direction::out ? begin_out(flight) : begin_in(flight);
+    if (!plan(flight)) return Step::nothing;
+    flight.address = flight.chunk_address();
+    const Step begun =
+        direction_ == Direction::out ? begin_out(flight, slot) : begin_in(flight, slot);
     if (begun == Step::begun) ++in_flight_;
     return begun;
   }
 
   // Chooses the next chunk and marks it as being under way. Nothing leaves unless the gate is
-  // closed and drained, which the session's lock keeps so until the chunk is marked.
-  Step plan(Flight& flight, Direction& direction) {
+  // closed and drained, which the session's lock keeps so until the chunk is marked. All that is in
+  // flight ends before the direction changes.
+  bool plan(Flight& flight) {
     const session::ClosedGate closed(gpu_);
     const os::FutexGuard guard(lock);
     const Room& room = rooms[gpu_];
     const std::uint64_t allowed = room.number != 0 ? room.allowed : kNoLimit;
     const vmm::Need need = vmm::need_of(regions.sums(gpu_), room.backing, allowed);
-    if (need.out > 0 && closed.is_so()) {
-      direction = Direction::out;
-      return may_begin(direction) ? plan_out(flight, need.out) : Step::nothing;
+    const Direction direction = need.out > 0 && closed.is_so() ? Direction::out : Direction::in;
+    if (in_flight_ > 0 && direction != direction_) return false;
+    direction_ = direction;
+    if (direction == Direction::out) {
+      if (vmm::plan_out(regions, gpu_, need.out, &flight.move, 1).moves == 0) return false;
+      note(flight, {.event = ChunkEvent::began_out});
+    } else {
+      if (need.in == 0) return false;
+      if (vmm::plan_in(regions, gpu_, need.in, &flight.move, 1).moves == 0) return false;
+      note(flight, {.event = ChunkEvent::began_in});
     }
-    if (need.in == 0) return Step::nothing;
-    direction = Direction::in;
-    return may_begin(direction) ? plan_in(flight, need.in) : Step::nothing;
+    flight.handle = flight.chunk().handle;
+    flight.place = flight.chunk().place;
+    return true;
   }
 
-  Step plan_out(Flight& flight, std::uint64_t bytes) {
-    if (vmm::plan_out(regions, gpu_, bytes, &flight.move, 1).moves == 0) return Step::nothing;
-    const Chunk& chunk = flight.move.region->chunk(flight.move.chunk);
-    flight.place = chunk.place;
-    if (!chunk.clean && !flight.place.is_some()) {
-      vmm::Took took = vmm::Took::done;
-      flight.place = host_room.take(flight.move.bytes, took);
-      if (!flight.place.is_some()) {
-        host_is_missing(flight.move.bytes);
-        return Step::missing;
-      }
-      flight.has_new_place = true;
+  Step begin_out(Flight& flight, int slot) {
+    if (flight.chunk().clean) {
+      flight.stage = flight.place.is_some() ? Stage::same : Stage::zero;
+      return Step::begun;
     }
-    note(flight, {.event = ChunkEvent::began_out});
-    flight.handle = chunk.handle;
+    if (!flight.take_lane()) {
+      finish_out(flight, Stage::cancelled);
+      return Step::missing;
+    }
+    const bool hashes = flight.lane.begin_hash(slot, flight.address, flight.move.bytes);
+    flight.stage = hashes ? Stage::hashing : Stage::begun;
     return Step::begun;
   }
 
-  Step plan_in(Flight& flight, std::uint64_t bytes) {
-    if (vmm::plan_in(regions, gpu_, bytes, &flight.move, 1).moves == 0) return Step::nothing;
-    note(flight, {.event = ChunkEvent::began_in});
-    flight.place = flight.move.region->chunk(flight.move.chunk).place;
-    return Step::begun;
+  // Of those that have been hashed, so many are copied that the bus is busy.
+  void submit_hashed() {
+    int copying = 0;
+    for (int age = 0; age < in_flight_ && copying < kCopied; ++age) {
+      const int slot = slot_of(age);
+      Flight& flight = flights_[slot];
+      if (flight.stage == Stage::hashing || flight.stage == Stage::begun) submit_out(flight, slot);
+      if (flight.stage == Stage::copying) ++copying;
+    }
   }
 
-  const Chunk& chunk_of(const Flight& flight) const {
-    return flight.move.region->chunk(flight.move.chunk);
-  }
-  bool take_lane(Flight& flight) const {
-    const std::uint64_t context = flight.move.region->facts().context;
-    return flight.lane.take(reinterpret_cast<CUcontext>(context), gpu_);
-  }
-
-  Step begin_out(Flight& flight) {
-    flight.address = address_of(flight);
-    if (chunk_of(flight).clean) return Step::begun;
-    const int slot = slot_of(in_flight_);
+  void submit_out(Flight& flight, int slot) {
+    Lane::Content content{};
+    if (flight.stage == Stage::hashing && flight.lane.end_hash(slot, content)) {
+      flight.stage = content.is_zero ? Stage::zero : flight.stage;
+      flight.hash = content.hash;
+    }
+    if (flight.stage == Stage::zero) return;
+    flight.stage = find_place(flight);
+    if (flight.stage != Stage::copying) return;
     const std::uint64_t host = host_address(flight.place);
-    if (take_lane(flight)) {
-      flight.is_submitted =
-          flight.lane.copy(Direction::out, slot, flight.address, host, flight.move.bytes);
-      if (flight.is_submitted) return Step::begun;
-      flight.lane.give_back();
+    if (!flight.lane.copy(Direction::out, slot, flight.address, host, flight.move.bytes)) {
+      is_missing_ = true;
+      flight.stage = Stage::cancelled;
     }
-    cancel_out(flight);
-    return Step::broken;
   }
 
-  void cancel_out(Flight& flight) {
+  // Where it is to be copied; unless that is what is there already.
+  Stage find_place(Flight& flight) {
     const os::FutexGuard guard(lock);
-    if (flight.has_new_place) host_room.give(flight.place);
-    finish(flight, {.event = ChunkEvent::out_cancelled});
+    if (flight.hash.is_known()) note(flight, {.event = ChunkEvent::hashed, .hash = flight.hash});
+    if (flight.chunk().clean) return Stage::same;
+    if (flight.place.is_some()) return Stage::copying;
+    vmm::Took took = vmm::Took::done;
+    flight.place = host_room.take(flight.move.bytes, took);
+    flight.has_new_place = flight.place.is_some();
+    if (flight.has_new_place) return Stage::copying;
+    host_is_missing(flight.move.bytes);
+    is_missing_ = true;
+    return Stage::cancelled;
   }
 
-  Step begin_in(Flight& flight) {
-    flight.address = address_of(flight);
+  Step begin_in(Flight& flight, int slot) {
     const CUresult backed = back(gpu_, flight.address, flight.move.bytes, flight.handle);
     if (backed != CUDA_SUCCESS) {
-      cancel_in(flight, backed == CUDA_ERROR_OUT_OF_MEMORY);
-      return backed == CUDA_ERROR_OUT_OF_MEMORY ? Step::missing : Step::broken;
+      flight.handle = 0;
+      finish_in(flight, false);
+      if (backed != CUDA_ERROR_OUT_OF_MEMORY) return Step::missing;
+      set_short();
+      return Step::short_of_memory;
     }
-    const ChunkState state = chunk_of(flight).state;
+    const ChunkState state = flight.chunk().state;
     if (state == ChunkState::coming_fresh) return Step::begun;
-    if (take_lane(flight)) {
-      flight.is_submitted = submit_in(flight, state);
-      if (flight.is_submitted) return Step::begun;
-      flight.lane.give_back();
+    if (flight.take_lane() && submit_in(flight, slot, state)) {
+      flight.stage = Stage::copying;
+      return Step::begun;
     }
-    unback(flight.address, flight.move.bytes, flight.handle);
-    cancel_in(flight, false);
-    return Step::broken;
+    finish_in(flight, false);
+    return Step::missing;
   }
 
-  bool submit_in(const Flight& flight, ChunkState state) const {
-    const int slot = slot_of(in_flight_);
+  bool submit_in(const Flight& flight, int slot, ChunkState state) const {
     if (state == ChunkState::coming_zeroed) {
       return flight.lane.set_to_zero(slot, flight.address, flight.move.bytes);
     }
@@ -173,63 +169,70 @@ class Mover {
     return flight.lane.copy(Direction::in, slot, flight.address, host, flight.move.bytes);
   }
 
-  void cancel_in(Flight& flight, bool is_short) {
-    {
-      const os::FutexGuard guard(lock);
-      rooms[gpu_].is_short = rooms[gpu_].is_short || is_short;
-      finish(flight, {.event = ChunkEvent::in_cancelled});
-    }
-    session::tell_holds(gpu_);
-  }
-
   void finish_oldest() {
-    Flight& flight = flights_[oldest_];
-    const bool done = !flight.is_submitted || flight.lane.wait(oldest_);
-    if (flight.is_submitted) flight.lane.give_back();
+    const int slot = oldest_;
+    Flight& flight = flights_[slot];
+    const bool done = flight.stage != Stage::copying || flight.lane.wait(slot);
     oldest_ = slot_of(1);
     --in_flight_;
     if (direction_ == Direction::out) {
-      finish_out(flight, done);
+      finish_out(flight, done ? flight.stage : Stage::cancelled);
     } else {
       finish_in(flight, done);
+    }
+  }
+
+  void finish_out(Flight& flight, Stage stage) {
+    flight.give_lane();
+    if (stage != Stage::cancelled) unback(flight.address, flight.move.bytes, flight.handle);
+    {
+      const os::FutexGuard guard(lock);
+      if (stage == Stage::copying) {
+        rooms[gpu_].copied_out += flight.move.bytes;
+        finish(flight,
+               {.event = ChunkEvent::out_copied, .place = flight.place, .hash = flight.hash});
+      } else if (stage == Stage::cancelled) {
+        if (flight.has_new_place) host_room.give(flight.place);
+        finish(flight, {.event = ChunkEvent::out_cancelled});
+      } else {
+        const bool is_zero = stage == Stage::zero;
+        finish(flight, {.event = is_zero ? ChunkEvent::out_zero : ChunkEvent::out_same});
+      }
     }
     session::tell_holds(gpu_);
   }
 
-  void finish_out(Flight& flight, bool done) {
-    if (!done) return cancel_out(flight);
-    unback(flight.address, flight.move.bytes, flight.handle);
-    const os::FutexGuard guard(lock);
-    if (flight.is_submitted) {
-      finish(flight, {.event = ChunkEvent::out_copied, .place = flight.place});
-    } else {
-      finish(flight, {.event = ChunkEvent::out_same});
-    }
-  }
-
   void finish_in(Flight& flight, bool done) {
-    if (!done) {
-      unback(flight.address, flight.move.bytes, flight.handle);
-      return cancel_in(flight, false);
-    }
+    flight.give_lane();
+    if (!done && flight.handle != 0) unback(flight.address, flight.move.bytes, flight.handle);
+    bool is_complete = false;
     {
       const os::FutexGuard guard(lock);
-      rooms[gpu_].is_short = false;
-      finish(flight, {.event = ChunkEvent::in_done, .handle = flight.handle});
-      if (regions.sums(gpu_).away() != 0) return;
+      const bool is_copied = done && flight.chunk().state == ChunkState::coming_copied;
+      if (is_copied) rooms[gpu_].copied_in += flight.move.bytes;
+      const ChunkEvent event = done ? ChunkEvent::in_done : ChunkEvent::in_cancelled;
+      finish(flight, {.event = event, .handle = done ? flight.handle : 0});
+      if (done) rooms[gpu_].is_short = false;
+      is_complete = regions.sums(gpu_).away() == 0 && regions.sums(gpu_).coming == 0;
     }
-    session::memory_is_complete(gpu_);
+    session::tell_holds(gpu_);
+    if (is_complete) session::memory_is_complete(gpu_);
   }
 
-  static std::uint64_t address_of(const Flight& flight) {
-    return flight.move.region->base() + flight.move.region->split().offset_of(flight.move.chunk);
+  void set_short() {
+    {
+      const os::FutexGuard guard(lock);
+      rooms[gpu_].is_short = true;
+    }
+    session::tell_holds(gpu_);
   }
-  static std::uint64_t host_address(const HostPlace& place) {
+
+  static std::uint64_t host_address(const vmm::HostPlace& place) {
     const os::FutexGuard guard(lock);
     return host_room.address_of(place);
   }
 
-  // With the lock held.
+  // With the lock held, both.
   static vmm::Outcome note(const Flight& flight, const vmm::Happening& what) {
     return regions.apply(flight.move.region, flight.move.chunk, what);
   }
@@ -250,6 +253,7 @@ class Mover {
   Flight flights_[kInFlight] = {};
   int oldest_ = 0;
   int in_flight_ = 0;
+  bool is_missing_ = false;
   Direction direction_ = Direction::out;
 };
 
@@ -272,12 +276,6 @@ bool start_mover(int gpu) {
       start_thread(&work, reinterpret_cast<void*>(static_cast<std::intptr_t>(gpu)));
   if (!is_there) started[gpu].store(false);
   return is_there;
-}
-
-bool is_complete(int gpu) {
-  const os::FutexGuard guard(lock);
-  const vmm::Sums sums = regions.sums(gpu);
-  return sums.away() == 0 && sums.leaving == 0 && sums.coming == 0;
 }
 
 bool begin_window(int gpu) {

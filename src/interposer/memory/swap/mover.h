@@ -12,8 +12,6 @@ bool start_mover(int gpu);
 // Whether all memory of the process is on the GPU and stays there: its gate may open. What was
 // clean may be written from then on. With the session's lock held.
 bool begin_window(int gpu);
-// The same question alone.
-bool is_complete(int gpu);
 
 void forget_movers_in_child();
 

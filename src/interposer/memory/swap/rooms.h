@@ -19,14 +19,16 @@ inline constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
 
 // Of one GPU. All but `changes` is guarded by the lock.
 struct Room {
-  std::uint64_t allowed;  // of what can be moved; only if there is a number
-  std::uint64_t number;   // of the daemon's word; 0: none yet, or there is no daemon
-  bool shared;            // others use the GPU
-  bool is_short;          // the driver had less than what is allowed
-  std::uint64_t total;    // what programs see; 0: what is really there
-  std::uint64_t limit;    // what may be allocated in all; only if there is a total
-  std::uint64_t backing;  // bytes that threads are getting pages for; they count as resident
-  std::uint64_t asked;    // bytes that threads wait for
+  std::uint64_t allowed;     // of what can be moved; only if there is a number
+  std::uint64_t number;      // of the daemon's word; 0: none yet, or there is no daemon
+  bool shared;               // others use the GPU
+  bool is_short;             // the driver had less than what is allowed
+  std::uint64_t total;       // what programs see; 0: what is really there
+  std::uint64_t limit;       // what may be allocated in all; only if there is a total
+  std::uint64_t backing;     // bytes that threads are getting pages for; they count as resident
+  std::uint64_t asked;       // bytes that threads wait for
+  std::uint64_t copied_out;  // all in all
+  std::uint64_t copied_in;
   // Grows with everything that somebody may wait for: a futex.
   std::atomic<std::uint32_t> changes;
 };

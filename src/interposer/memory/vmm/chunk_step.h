@@ -112,6 +112,12 @@ constexpr Outcome drop_host(Chunk& chunk, bool is_clean) {
   return {true, 0, place};
 }
 
+constexpr Outcome note_hash(Chunk& chunk, const Hash& hash) {
+  if (!hash.is_known()) return {};
+  chunk.clean = chunk.place.is_some() && chunk.hash == hash;
+  return {true};
+}
+
 constexpr Outcome leaving_step(Chunk& chunk, const Happening& what) {
   switch (what.event) {
     case ChunkEvent::out_copied:
@@ -122,6 +128,8 @@ constexpr Outcome leaving_step(Chunk& chunk, const Happening& what) {
       return leave_as_same(chunk);
     case ChunkEvent::out_cancelled:
       return cancel_out(chunk);
+    case ChunkEvent::hashed:
+      return note_hash(chunk, what.hash);
     default:
       return {};
   }
@@ -133,9 +141,7 @@ constexpr Outcome resident_step(Chunk& chunk, const Happening& what) {
       chunk.state = ChunkState::leaving;
       return {true};
     case ChunkEvent::hashed:
-      if (!what.hash.is_known()) return {};
-      chunk.clean = chunk.place.is_some() && chunk.hash == what.hash;
-      return {true};
+      return note_hash(chunk, what.hash);
     case ChunkEvent::found_zero:
       return drop_host(chunk, true);
     case ChunkEvent::written:
