@@ -147,6 +147,7 @@ void memory_alone(int gpu) {
   const os::FutexGuard guard(swap::lock);
   swap::Room& room = swap::rooms[gpu];
   room.number = 0;
+  room.is_free = true;
   room.is_short = false;
   swap::changed(gpu);
 }

@@ -60,7 +60,7 @@ void start_over_in_child() {
   for (Room& room : rooms) {
     room.allowed = room.number = room.total = room.limit = 0;
     room.backing = room.asked = room.copied_out = room.copied_in = 0;
-    room.shared = room.is_short = false;
+    room.is_free = room.shared = room.is_short = false;
     room.changes.store(0, std::memory_order_relaxed);
   }
 }

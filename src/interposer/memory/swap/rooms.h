@@ -21,6 +21,7 @@ inline constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
 struct Room {
   std::uint64_t allowed;     // of what can be moved; only if there is a number
   std::uint64_t number;      // of the daemon's word; 0: none yet, or there is no daemon
+  bool is_free;              // there is no daemon, or it says nothing: no limit
   bool shared;               // others use the GPU
   bool is_short;             // the driver had less than what is allowed
   std::uint64_t total;       // what programs see; 0: what is really there
