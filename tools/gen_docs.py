@@ -155,7 +155,7 @@ def wire_messages(spec):
     for comment, name, number, sender, body in WIRE_MESSAGE.findall(spec):
         text = " ".join(line.removeprefix("//").strip() for line in comment.splitlines())
         rows, size = field_rows(body.splitlines())
-        head = f"### {name}\n\nType {number}, from the {sender}, {size} bytes. {text}".rstrip()
+        head = f"## {name}\n\nType {number}, from the {sender}, {size} bytes. {text}".rstrip()
         sections.append(f"{head}\n\n{table(('at', 'type', 'field', 'meaning'), rows)}")
     return "\n".join(sections)
 
@@ -165,7 +165,7 @@ def wire_summary(spec):
     for comment, name, number, sender, _ in WIRE_MESSAGE.findall(spec):
         text = " ".join(line.removeprefix("//").strip() for line in comment.splitlines())
         first = re.split(r"(?<=[.:?;])\s", text)[0].rstrip(".:;")
-        rows.append((number, f"[{name}](#{name.lower()})", sender, first))
+        rows.append((number, f"[{name}](protocol_messages.md#{name.lower()})", sender, first))
     return table(("type", "message", "from", "says"), rows)
 
 
@@ -187,7 +187,7 @@ PARTS = (
     ),
     ("docs/library.md", "memory_kinds", memory_kinds, ("memory_kinds.def",)),
     ("docs/protocol.md", "wire_summary", wire_summary, ("wire_messages.def",)),
-    ("docs/protocol.md", "wire_messages", wire_messages, ("wire_messages.def",)),
+    ("docs/protocol_messages.md", "wire_messages", wire_messages, ("wire_messages.def",)),
     ("docs/hooks.md", "hook_counts", hook_counts, ("hooks.def", "cuda_entry_points.def")),
     ("docs/hooks.md", "hook_names", hook_names, ("hooks.def", "cuda_entry_points.def")),
 )

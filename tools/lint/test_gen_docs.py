@@ -55,7 +55,7 @@ class GenDocsTest(unittest.TestCase):
         self.assertEqual(
             gen_docs.wire_messages(spec).splitlines(),
             [
-                "### Ask",
+                "## Ask",
                 "",
                 "Type 3, from the client, 88 bytes. It asks: may I? Or not.",
                 "",
@@ -66,7 +66,7 @@ class GenDocsTest(unittest.TestCase):
                 "| 16 | text[64] | `name` |  |",
                 "| 80 | u64 | `grant` |  |",
                 "",
-                "### Answer",
+                "## Answer",
                 "",
                 "Type 64, from the daemon, 24 bytes.",
                 "",
@@ -76,8 +76,8 @@ class GenDocsTest(unittest.TestCase):
             ],
         )
         lines = gen_docs.wire_summary(spec).splitlines()
-        self.assertEqual(lines[2], "| 3 | [Ask](#ask) | client | It asks |")
-        self.assertEqual(lines[3], "| 64 | [Answer](#answer) | daemon |  |")
+        self.assertEqual(lines[2], "| 3 | [Ask](protocol_messages.md#ask) | client | It asks |")
+        self.assertEqual(lines[3], "| 64 | [Answer](protocol_messages.md#answer) | daemon |  |")
 
     def test_part_is_replaced_once_and_for_all(self):
         page = "a\n<!-- generated: x -->\nold\n<!-- end -->\nb\n"
