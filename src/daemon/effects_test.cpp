@@ -55,6 +55,20 @@ TEST_F(EffectsTest, CloseAndLetInNameTheGrant) {
   EXPECT_EQ(let_in.grant, 77U);
 }
 
+TEST_F(EffectsTest, AnAllowanceIsToldWithItsNumber) {
+  send(core::SetAllowance{.client = kClient, .gpu = kGpu, .number = 5, .bytes = 900});
+  const auto alone = client_.expect<wire::Allow>();
+  EXPECT_EQ(alone.ordinal, 12U);
+  EXPECT_EQ(alone.flags, 0U);
+  EXPECT_EQ(alone.number, 5U);
+  EXPECT_EQ(alone.bytes, 900U);
+  send(core::SetAllowance{.client = kClient, .gpu = kGpu, .number = 6, .bytes = 0, .shared = true});
+  const auto shared = client_.expect<wire::Allow>();
+  EXPECT_EQ(shared.flags, wire::kShared);
+  EXPECT_EQ(shared.number, 6U);
+  EXPECT_EQ(shared.bytes, 0U);
+}
+
 TEST_F(EffectsTest, GetReadyTellsHowSoon) {
   send(core::GetReady{kClient, kGpu, Duration::from_us(1500)});
   const auto ready = client_.expect<wire::GetReady>();

@@ -29,8 +29,9 @@ static_assert(wire::kGpusMax <= kGpusMax);
 
 // Messages of a connection, for each GPU that it uses. In the shortest windows (1 ms, two tenants)
 // a client sends some 500 times a second Drained, and Idle and Busy before it; with the usual
-// windows of 20 ms under a hundred messages. What sends more than this is broken or means harm.
-inline constexpr std::int64_t kMessagesPerSecond = 2000;
+// windows of 20 ms under a hundred messages. While its memory moves it says Holds for each chunk:
+// 2000 times a second where chunks are small. What sends more than this is broken or means harm.
+inline constexpr std::int64_t kMessagesPerSecond = 4000;
 // What may come at once: two seconds' worth from a connection that was quiet, since a client that
 // had no CPU catches up, and a quarter of a second's from a new one, so that connecting again and
 // again gains nothing.
@@ -70,6 +71,18 @@ inline constexpr std::size_t kVisitorsMax = 1024;
 inline constexpr std::size_t kFdsPerVisitor = 1;
 inline constexpr Duration kUnusedGrace = Duration::from_s(2);
 inline constexpr Duration kUnusedAtFirst = Duration::from_s(10);
+
+// How often NVML is asked what is free of GPUs' memory, and from what difference on it counts.
+inline constexpr Duration kMemoryPoll = Duration::from_s(1);
+inline constexpr std::uint64_t kCapacityStep = std::uint64_t{16} << 20U;
+// What a context is taken to need until some were measured, and at most.
+inline constexpr std::uint64_t kContextGuess = std::uint64_t{512} << 20U;
+inline constexpr std::uint64_t kContextMax = std::uint64_t{1} << 30U;
+// Programs are not shown room for so many contexts, or this part of the GPU if that is less.
+inline constexpr std::uint64_t kContextsKept = 6;
+inline constexpr std::uint64_t kVisibleReservePart = 6;
+// A limit that has changed by less is not told again.
+inline constexpr std::uint64_t kLimitStep = std::uint64_t{64} << 20U;
 
 // Host memory that is lent to tenants, in segments of this size or smaller: at least so many make
 // up the cap. The smallest one is a huge page.

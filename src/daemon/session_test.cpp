@@ -101,6 +101,28 @@ TEST_F(SessionTest, MessagesAreCounted) {
   EXPECT_LE(taken(session_, later + Duration::from_ms(100)), per_second / 10);
 }
 
+// How many of so many messages a second pass, in so many seconds.
+int taken_of(Session& session, int per_second, int seconds) {
+  int count = 0;
+  const Instant start = Instant{} + Duration::from_s(60);
+  for (int number = 0; number < per_second * seconds; ++number) {
+    const Instant now = start + Duration::from_s(1) * number / per_second;
+    if (!session.take_message(now)) break;
+    ++count;
+  }
+  return count;
+}
+
+TEST_F(SessionTest, WhoMovesMemoryMayTellEachChunkBesideItsOtherMessages) {
+  session_.declare(0, kFirst);
+  EXPECT_EQ(taken_of(session_, 2000 + 1500, 30), 30 * (2000 + 1500));
+}
+
+TEST_F(SessionTest, TenThousandASecondAreTooMany) {
+  session_.declare(0, kFirst);
+  EXPECT_LT(taken_of(session_, 10'000, 30), 2 * 10'000) << "ended within two seconds";
+}
+
 TEST_F(SessionTest, MoreGpusMayHaveMoreMessages) {
   session_.declare(0, kFirst);
   session_.declare(1, kSecond);
