@@ -63,6 +63,15 @@ void forget_dead_processes(SavedState& saved) {
   });
 }
 
+// It may be a mistake, or a GPU that a client will name.
+void warn_of_unknown(const GpuMemory& memory, const GpuTable& gpus) {
+  for (const auto& [uuid, bytes] : memory.by_uuid) {
+    if (gpus.find(uuid)) continue;
+    log(Level::warning, "--gpu-memory names a GPU that was not found",
+        {{"gpu", uuid_text("GPU", uuid)}});
+  }
+}
+
 std::optional<std::vector<Gpu>> look_for_gpus() {
   std::string remarks;
   Result<std::vector<Gpu>> gpus = find_gpus(remarks);
@@ -125,7 +134,7 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
           os::watchdog_period(environment.watchdog_usec, environment.watchdog_pid, ::getpid())),
       start_(os::monotonic_now()),
       usage_(start_),
-      node_(options, std::move(parts.saved), start_),
+      node_(options, std::move(parts.saved), start_, parts.host->view().cap_bytes),
       host_(std::move(parts.host)),
       messages_(node_, *host_,
                 gpus ? Messages::Teachers::administrators : Messages::Teachers::anybody, self_),
@@ -137,9 +146,24 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
   if (watchdog_) watchdog_ = *watchdog_ / 2;  // one of two may be late
   watchdog_at_ = start_;
   if (!gpus) return;
+  std::string remarks;
+  memory_watch_ = MemoryWatch::start(*gpus, kMemoryPoll, remarks);
+  log_lines(Level::warning, "watching the memory of GPUs", remarks);
   for (Gpu& gpu : *gpus) {
     node_.add_gpu(start_, std::move(gpu), Node::Origin::found, sessions_.effects());
   }
+  warn_of_unknown(options_.gpu_memory, node_.gpus());
+}
+
+Result<void> Daemon::watch_memory() {
+  if (!memory_watch_) return {};
+  return loop_.add(memory_watch_->fd(), EPOLLIN, [this](std::uint32_t) {
+    for (const MemoryWatch::Reading& reading : memory_watch_->take()) {
+      const auto gpu = node_.gpus().find(reading.gpu);
+      if (gpu) node_.measure(loop_.now(), *gpu, reading.free_bytes, sessions_.effects());
+    }
+    sessions_.settle();
+  });
 }
 
 Result<void> Daemon::start() {
@@ -150,6 +174,7 @@ Result<void> Daemon::start() {
       sessions_.settle();
     }));
   }
+  NVS_TRY(watch_memory());
   NVS_TRY(sessions_.listen(folder_.take_tenant_socket()));
   NVS_TRY(control_socket_.listen(folder_.take_admin_socket()));
   const Result<void> urgent = os::set_niceness(kNiceness);

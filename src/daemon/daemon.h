@@ -14,6 +14,7 @@
 #include "daemon/folder.h"
 #include "daemon/host_pool.h"
 #include "daemon/identity.h"
+#include "daemon/memory_watch.h"
 #include "daemon/messages.h"
 #include "daemon/node.h"
 #include "daemon/options.h"
@@ -56,6 +57,7 @@ class Daemon {
          std::optional<std::vector<Gpu>> gpus);
   static tl::expected<Parts, std::string> make_parts(const Options& options);
   Result<void> start();
+  Result<void> watch_memory();
 
   std::optional<Instant> next_deadline() const;
   void on_deadlines();
@@ -82,6 +84,7 @@ class Daemon {
   Sessions sessions_;
   Control control_;
   ControlSocket control_socket_;
+  std::unique_ptr<MemoryWatch> memory_watch_;  // nothing where NVML does not tell
   bool is_stopping_ = false;
 };
 

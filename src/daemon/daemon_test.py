@@ -149,6 +149,7 @@ class Windows(DaemonCase):
     def test_status_names_what_clients_said(self):
         self.start("--gpu-memory", "16GiB")
         client = self.tenant(1, program=b"train.py", pod=b"job-0", pod_namespace=b"ml", priority=3)
+        client.expect("Visible", ordinal=0)
         client.send("Usage", ordinal=0, memory_bytes=12345)
         client.ping(1)
         status = self.ask(command="status")
@@ -253,6 +254,8 @@ class Faults(DaemonCase):
             (encode("Hello", run=2), "second Hello"),
             (encode("Want", ordinal=1), unnamed),
             (encode("Usage", ordinal=29), unnamed),
+            (encode("Holds", ordinal=1, resident=5), unnamed),
+            (encode("Holds", resident=5, clean=6), "out of its range"),
             (encode("Want", ordinal=30), "out of its range"),
             (encode("Drained", waiting=2), "out of its range"),
             (encode("Draining", remaining_ns=1 << 63), "out of its range"),
@@ -294,8 +297,7 @@ class Faults(DaemonCase):
         other, client = self.tenant(1), self.tenant(2, program=b"flood")
         with self.assertRaises((BrokenPipeError, ConnectionResetError)):
             for _ in range(300_000):  # the daemon ends it
-                client.send("Ping")
-                client.socket.recv(4096)
+                client.send("Idle")
         self.daemon.wait_for_log("too many messages", "tenant=flood")
         self.check_others_go_on(other)
 

@@ -2,7 +2,6 @@
 #include "daemon/gpus.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <utility>
 
@@ -113,8 +112,7 @@ class Finder {
 }  // namespace
 
 Result<std::vector<Gpu>> find_gpus(std::string& remarks) {
-  const char* named = std::getenv("NVSHARE_NVML");
-  const char* path = named != nullptr && *named != '\0' ? named : "libnvidia-ml.so.1";
+  const char* path = nvml_path();
   const NvmlResult<Nvml> nvml = Nvml::open(path);
   if (!nvml) {
     remark(remarks, std::string(path) + ": " + nvml.error());

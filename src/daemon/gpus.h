@@ -31,7 +31,7 @@ struct Gpu {
 // The GPUs in the order of their PCI addresses, as nvidia-smi numbers them; a GPU in MIG mode is
 // replaced by its instances. `remarks` gets a line for each thing an administrator should know:
 // GPUs that were left out and why, and details of the error if there is one.
-// The library is what $NVSHARE_NVML names, else libnvidia-ml.so.1.
+// The library is that of nvml_path().
 Result<std::vector<Gpu>> find_gpus(std::string& remarks);
 
 // "GPU-01234567-89ab-…" or "MIG-…" as bytes; nothing if the text is not of that form.

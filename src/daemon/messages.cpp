@@ -31,6 +31,15 @@ Event event_of(core::ClientId client, core::GpuId gpu, const Message& message) {
   }
 }
 
+HeldMemory held_memory(const wire::Holds& holds) {
+  return {.resident = holds.resident,
+          .away = holds.away,
+          .fixed = holds.fixed,
+          .asked = holds.asked,
+          .clean = holds.clean,
+          .host = holds.host};
+}
+
 }  // namespace
 
 Verdict check_packet(const void* packet, std::size_t size, std::optional<wire::Type>& type) {
@@ -52,6 +61,17 @@ Verdict check_packet(const void* packet, std::size_t size, std::optional<wire::T
       break;
   }
   return garbage(wire::text_of(arrival.fault));
+}
+
+core::MemoryHeld memory_held(core::ClientId client, core::GpuId gpu, const wire::Holds& holds) {
+  return {.client = client,
+          .gpu = gpu,
+          .number = holds.number,
+          .resident = holds.resident,
+          .away = holds.away,
+          .fixed = holds.fixed,
+          .asked = holds.asked,
+          .is_short = (holds.flags & wire::kShort) != 0};
 }
 
 Verdict Messages::take(Instant now, const Sender& sender, wire::Type type, const void* packet,
@@ -142,6 +162,7 @@ Verdict Messages::take_message(const Context& context, const wire::UseGpu& use) 
   answer.known = gpu ? 1 : 0;
   session.send(answer);
   if (!gpu || declared == Session::Declared::again) return std::nullopt;
+  node_.memory().use(session.id(), *gpu);
   if (use.used_ns > 0) {
     node_.bill_earlier(context.now, context.sender.tenant, *gpu, use.used_ns);
   }
@@ -196,15 +217,8 @@ Verdict Messages::take_message(const Context& context, const wire::Holds& holds)
   if (!session.is_declared(holds.ordinal)) return garbage(kUnnamedGpu);
   const auto gpu = session.gpu_of(holds.ordinal);
   if (!gpu) return std::nullopt;
-  const core::MemoryHeld event{.client = session.id(),
-                               .gpu = *gpu,
-                               .number = holds.number,
-                               .resident = holds.resident,
-                               .away = holds.away,
-                               .fixed = holds.fixed,
-                               .asked = holds.asked,
-                               .is_short = (holds.flags & wire::kShort) != 0};
-  node_.step(context.now, event, context.effects);
+  node_.memory().hold(session.id(), *gpu, held_memory(holds));
+  node_.step(context.now, memory_held(session.id(), *gpu, holds), context.effects);
   return std::nullopt;
 }
 

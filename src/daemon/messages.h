@@ -26,6 +26,9 @@ using Verdict = std::optional<Fault>;
 // or it is to be skipped: a message that only newer versions know.
 Verdict check_packet(const void* packet, std::size_t size, std::optional<wire::Type>& type);
 
+// What a client says of its memory, for the core.
+core::MemoryHeld memory_held(core::ClientId client, core::GpuId gpu, const wire::Holds& holds);
+
 class Messages {
  public:
   enum class Teachers : std::uint8_t {

@@ -143,6 +143,42 @@ TEST_F(MessagesTest, UsageIsKeptByGpu) {
   EXPECT_EQ(memory, (std::map<core::GpuId, std::uint64_t>{{core::GpuId{0}, 700}}));
 }
 
+constexpr wire::Holds kHolds{.ordinal = 3,
+                             .flags = wire::kShort,
+                             .number = 7,
+                             .resident = 10,
+                             .away = 20,
+                             .fixed = 30,
+                             .asked = 40,
+                             .clean = 5,
+                             .host = 60};
+
+TEST_F(MessagesTest, WhatAClientHoldsReachesTheCoreAndTheBooks) {
+  const core::MemoryHeld event = memory_held(session_.id(), core::GpuId{2}, kHolds);
+  EXPECT_EQ(event.client, session_.id());
+  EXPECT_EQ(event.gpu, core::GpuId{2});
+  EXPECT_EQ(event.number, 7U);
+  EXPECT_EQ(event.resident, 10U);
+  EXPECT_EQ(event.away, 20U);
+  EXPECT_EQ(event.fixed, 30U);
+  EXPECT_EQ(event.asked, 40U);
+  EXPECT_TRUE(event.is_short);
+  EXPECT_FALSE(memory_held(session_.id(), core::GpuId{2}, {}).is_short);
+
+  ASSERT_FALSE(take(use(3, 1)));
+  ASSERT_FALSE(take(kHolds));
+  EXPECT_EQ(
+      node_.memory().held(session_.id(), core::GpuId{0}),
+      (HeldMemory{.resident = 10, .away = 20, .fixed = 30, .asked = 40, .clean = 5, .host = 60}));
+  EXPECT_TRUE(take(wire::Holds{.ordinal = 4})) << "of a GPU that it has not named";
+}
+
+TEST_F(MessagesTest, WhatIsHeldOfGpusThatAreNotManagedIsNobodysBusiness) {
+  ASSERT_FALSE(take(use(3, 1), Messages::Teachers::administrators));
+  EXPECT_FALSE(take(kHolds));
+  EXPECT_TRUE(effects_.empty());
+}
+
 TEST_F(MessagesTest, PingIsAnswered) {
   ASSERT_FALSE(take(wire::Ping{42}));
   EXPECT_EQ(client_.expect<wire::Pong>().number, 42U);

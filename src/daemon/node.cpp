@@ -12,8 +12,8 @@
 
 namespace nvs::daemon {
 
-Node::Node(const Options& options, SavedState saved, Instant start)
-    : options_(options), saved_(std::move(saved)), start_(start) {}
+Node::Node(const Options& options, SavedState saved, Instant start, std::uint64_t host_bytes)
+    : options_(options), saved_(std::move(saved)), start_(start), memory_(host_bytes) {}
 
 void Node::step(Instant now, const core::Event& event, Effects& effects) {
   trace_.record(now, event);
@@ -31,9 +31,9 @@ core::GpuPolicy Node::initial_policy(const Gpu& gpu) const {
 
 std::optional<core::GpuId> Node::add_gpu(Instant now, Gpu gpu, Origin origin, Effects& effects) {
   const core::GpuPolicy policy = initial_policy(gpu);
-  if (options_.memory_bytes) {
-    const bool is_less = gpu.memory_bytes == 0 || *options_.memory_bytes < gpu.memory_bytes;
-    if (is_less) gpu.memory_bytes = *options_.memory_bytes;
+  const std::uint64_t physical = gpu.memory_bytes;
+  if (const auto most = options_.gpu_memory.of(gpu.uuid_bytes)) {
+    if (physical == 0 || *most < physical) gpu.memory_bytes = *most;
   }
   const std::string uuid = gpu.uuid;
   const std::string name = gpu.name;
@@ -56,6 +56,7 @@ std::optional<core::GpuId> Node::add_gpu(Instant now, Gpu gpu, Origin origin, Ef
         "MPS is active on this GPU: it merges the work of tenants, so there are no windows",
         {{"gpu", uuid}});
   }
+  memory_.add_gpu(physical, memory_bytes);
   step(now, core::GpuAdded{*id, memory_bytes, policy}, effects);
   return id;
 }
@@ -81,6 +82,7 @@ Tenant& Node::join(Instant now, core::ClientId client, pid_t pid, Tenant first, 
 }
 
 void Node::leave(Instant now, core::ClientId client, Effects& effects) {
+  memory_.leave(client);
   step(now, core::ClientLeft{client}, effects);
   clients_.remove_client(client);
 }
@@ -131,6 +133,16 @@ void Node::set_paused(Instant now, core::TenantId tenant, bool paused, Effects& 
     step(now, core::TenantResumed{tenant}, effects);
   }
   save();
+}
+
+void Node::measure(Instant now, core::GpuId gpu, std::uint64_t free_bytes, Effects& effects) {
+  const auto capacity = memory_.measure(gpu, free_bytes);
+  if (!capacity) return;
+  log(Level::debug, "another part of a GPU's memory is left to share",
+      {{"gpu", gpus_.at(gpu).gpu.uuid},
+       {"capacity_mib", *capacity >> 20U},
+       {"other_mib", memory_.capacity(gpu).other() >> 20U}});
+  step(now, core::CapacitySet{gpu, *capacity}, effects);
 }
 
 void Node::bill_earlier(Instant now, core::TenantId tenant, core::GpuId gpu,

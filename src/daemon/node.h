@@ -13,6 +13,7 @@
 #include "daemon/client_table.h"
 #include "daemon/gpu_table.h"
 #include "daemon/host_view.h"
+#include "daemon/memory_books.h"
 #include "daemon/options.h"
 #include "daemon/state_file.h"
 #include "daemon/status.h"
@@ -24,7 +25,8 @@ using Effects = std::vector<core::Effect>;
 
 class Node {
  public:
-  Node(const Options& options, SavedState saved, Instant start);
+  // `host_bytes`: how much host memory there is for what is moved out of GPUs.
+  Node(const Options& options, SavedState saved, Instant start, std::uint64_t host_bytes = 0);
 
   // Effects are appended.
   void step(Instant now, const core::Event& event, Effects& effects);
@@ -45,6 +47,9 @@ class Node {
   void set_weight(Instant now, core::TenantId tenant, std::uint32_t weight, Effects& effects);
   void set_paused(Instant now, core::TenantId tenant, bool paused, Effects& effects);
 
+  // How much of the GPU's memory is free, by NVML.
+  void measure(Instant now, core::GpuId gpu, std::uint64_t free_bytes, Effects& effects);
+
   // Told by a client that an earlier daemon has served.
   void bill_earlier(Instant now, core::TenantId tenant, core::GpuId gpu, std::uint64_t used_ns);
 
@@ -53,6 +58,7 @@ class Node {
 
   GpuTable& gpus() { return gpus_; }
   ClientTable& clients() { return clients_; }
+  MemoryBooks& memory() { return memory_; }
 
  private:
   core::GpuPolicy initial_policy(const Gpu& gpu) const;
@@ -66,6 +72,7 @@ class Node {
   Trace trace_;
   GpuTable gpus_;
   ClientTable clients_;
+  MemoryBooks memory_;
 };
 
 }  // namespace nvs::daemon

@@ -46,11 +46,14 @@ class NodeTest : public ::testing::Test {
 };
 
 TEST_F(NodeTest, AGpuCanBeTreatedAsSmallerThanItIs) {
-  options_.memory_bytes = 1000;
+  options_.gpu_memory.each = 1000;
+  options_.gpu_memory.by_uuid[{4}] = 2000;
   Node node(options_, {}, kStart);
   const auto large = node.add_gpu(kStart, gpu_with({1}, 5000), Node::Origin::found, effects_);
   const auto small = node.add_gpu(kStart, gpu_with({2}, 500), Node::Origin::found, effects_);
   const auto unknown = node.add_gpu(kStart, gpu_with({3}, 0), Node::Origin::learnt, effects_);
+  const auto own = node.add_gpu(kStart, gpu_with({4}, 5000), Node::Origin::found, effects_);
+  EXPECT_EQ(node.gpus().at(*own).gpu.memory_bytes, 2000U);
   EXPECT_EQ(node.gpus().at(*large).gpu.memory_bytes, 1000U);
   EXPECT_EQ(node.gpus().at(*small).gpu.memory_bytes, 500U);
   EXPECT_EQ(node.gpus().at(*unknown).gpu.memory_bytes, 1000U);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include <dlfcn.h>
 
@@ -42,6 +43,11 @@ std::string text_of(const std::array<char, kSize>& buffer) {
 }
 
 }  // namespace
+
+const char* nvml_path() {
+  const char* named = std::getenv("NVSHARE_NVML");
+  return named != nullptr && *named != '\0' ? named : "libnvidia-ml.so.1";
+}
 
 void Nvml::Close::operator()(void* library) const {
   if (auto* shutdown = symbol_of<decltype(nvmlShutdown)>(library, "nvmlShutdown")) shutdown();
@@ -95,6 +101,14 @@ NvmlResult<nvmlDevice_t> Nvml::gpu(unsigned index) const {
   return device;
 }
 
+NvmlResult<nvmlDevice_t> Nvml::gpu_of(const std::string& uuid) const {
+  nvmlDevice_t device = nullptr;
+  const nvmlReturn_t result = first_of<decltype(nvmlDeviceGetHandleByUUID)>(
+      library_.get(), {"nvmlDeviceGetHandleByUUID"}, uuid.c_str(), &device);
+  if (result != NVML_SUCCESS) return tl::unexpected(words(result));
+  return device;
+}
+
 NvmlResult<std::string> Nvml::uuid(nvmlDevice_t device) const {
   std::array<char, NVML_DEVICE_UUID_V2_BUFFER_SIZE> buffer{};
   const nvmlReturn_t result =
@@ -136,6 +150,15 @@ NvmlResult<std::uint64_t> Nvml::memory_bytes(nvmlDevice_t device) const {
                                                        device, &old_memory);
   if (result != NVML_SUCCESS) return tl::unexpected(words(result));
   return old_memory.total;
+}
+
+// All versions agree on what is free: only whether what the driver keeps is used they do not.
+NvmlResult<std::uint64_t> Nvml::free_bytes(nvmlDevice_t device) const {
+  nvmlMemory_t memory{};
+  const nvmlReturn_t result = first_of<decltype(nvmlDeviceGetMemoryInfo)>(
+      library_.get(), {"nvmlDeviceGetMemoryInfo"}, device, &memory);
+  if (result != NVML_SUCCESS) return tl::unexpected(words(result));
+  return memory.free;
 }
 
 bool Nvml::in_mig_mode(nvmlDevice_t device) const {

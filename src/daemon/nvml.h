@@ -27,6 +27,9 @@ struct PciAddress {
 template <class T>
 using NvmlResult = tl::expected<T, std::string>;
 
+// What $NVSHARE_NVML names, else libnvidia-ml.so.1.
+const char* nvml_path();
+
 class Nvml {
  public:
   // Opens and initialises the library; both are undone when the object goes.
@@ -35,6 +38,8 @@ class Nvml {
   // How many GPUs there are; some may be out of reach.
   NvmlResult<unsigned> count() const;
   NvmlResult<nvmlDevice_t> gpu(unsigned index) const;
+  // A GPU or an instance.
+  NvmlResult<nvmlDevice_t> gpu_of(const std::string& uuid) const;
 
   NvmlResult<std::string> uuid(nvmlDevice_t device) const;
   NvmlResult<std::string> name(nvmlDevice_t device) const;
@@ -42,6 +47,8 @@ class Nvml {
   // What programs can have: the total, less what the driver keeps for itself where NVML says how
   // much that is.
   NvmlResult<std::uint64_t> memory_bytes(nvmlDevice_t device) const;
+  // What of it nobody has now.
+  NvmlResult<std::uint64_t> free_bytes(nvmlDevice_t device) const;
 
   bool in_mig_mode(nvmlDevice_t device) const;
   std::vector<nvmlDevice_t> mig_instances(nvmlDevice_t device) const;

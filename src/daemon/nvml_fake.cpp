@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include <unistd.h>
@@ -59,6 +60,14 @@ nvmlReturn_t init() {
   return NVML_SUCCESS;
 }
 
+// What is free on every GPU: 15 GiB, or what the file says that NVSHARE_FAKE_NVML_FREE names.
+unsigned long long free_bytes() {
+  unsigned long long bytes = 15 * kGiB;
+  const char* path = std::getenv("NVSHARE_FAKE_NVML_FREE");
+  if (path != nullptr) std::ifstream(path) >> bytes;
+  return bytes;
+}
+
 nvmlReturn_t tell_count(unsigned* count) {
   *count = is_set("no_gpus") ? 0 : kGpus;
   return is_set("count_fails") ? NVML_ERROR_UNKNOWN : NVML_SUCCESS;
@@ -90,6 +99,14 @@ nvmlReturn_t nvmlDeviceGetCount(unsigned* count) { return tell_count(count); }
 nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned index, nvmlDevice_t* device) {
   return find_gpu(index, device);
 }
+nvmlReturn_t nvmlDeviceGetHandleByUUID(const char* uuid, nvmlDevice_t* device) {
+  for (unsigned index = 0; index < kGpus; ++index) {
+    std::array<char, 64> own{};
+    print_uuid(device_of(index), own.data(), own.size());
+    if (std::strcmp(own.data(), uuid) == 0) return find_gpu(index, device);
+  }
+  return NVML_ERROR_NOT_FOUND;
+}
 nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t device, nvmlPciInfo_t* pci) {
   return tell_pci(device, pci);
 }
@@ -107,7 +124,7 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char* name, unsigned length)
 }
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t /*device*/, nvmlMemory_t* memory) {
   if (is_set("no_memory")) return NVML_ERROR_NOT_SUPPORTED;
-  *memory = {.total = 16 * kGiB, .free = 15 * kGiB, .used = kGiB};
+  *memory = {.total = 16 * kGiB, .free = free_bytes(), .used = 16 * kGiB - free_bytes()};
   return NVML_SUCCESS;
 }
 

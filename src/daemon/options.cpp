@@ -44,7 +44,8 @@ class Help : public CLI::Formatter {
 };
 
 struct Words {
-  std::string folder, window, turn, mode, gpu_memory, host_memory, log_level;
+  std::string folder, window, turn, mode, host_memory, log_level;
+  std::vector<std::string> gpu_memory;
 };
 
 void declare(CLI::App& app, Words& words, Options& options) {
@@ -63,8 +64,12 @@ void declare(CLI::App& app, Words& words, Options& options) {
   add("--mode", words.mode, "MODE",
       "auto: windows; serial: one program at a time, for whole turns; concurrent: the driver "
       "slices, as without nvshare (default: auto)");
-  add("--gpu-memory", words.gpu_memory, "SIZE",
-      "treat each GPU as having no more memory than this, such as 16GiB");
+  app.add_option(
+         "--gpu-memory", words.gpu_memory,
+         "treat each GPU as having no more memory than this, such as 16GiB; with UUID=SIZE, "
+         "that one; may be repeated")
+      ->type_name("[UUID=]SIZE")
+      ->allow_extra_args(false);
   add("--host-memory", words.host_memory, "SIZE",
       "lend programs no more of the machine's memory than this for what does not fit into GPUs; 0: "
       "none (default: half of it)");
@@ -116,11 +121,26 @@ std::string read_policy(const Words& words, Options& options) {
       return "--turn is auto or a time from 100ms to 1h, not '" + words.turn + "'";
     }
   }
-  if (!words.gpu_memory.empty()) {
-    options.memory_bytes = parse_size(words.gpu_memory);
-    if (!options.memory_bytes) {
-      return "--gpu-memory is a size such as 16GiB or 512MiB, not '" + words.gpu_memory + "'";
+  return "";
+}
+
+std::string read_gpu_memory(const Words& words, Options& options) {
+  for (const std::string& word : words.gpu_memory) {
+    const std::size_t sign = word.find('=');
+    const auto bytes = parse_size(sign == std::string::npos ? word : word.substr(sign + 1));
+    if (!bytes) {
+      return "--gpu-memory is a size such as 16GiB or 512MiB, or UUID=SIZE, not '" + word + "'";
     }
+    if (sign == std::string::npos) {
+      options.gpu_memory.each = bytes;
+      continue;
+    }
+    const auto uuid = parse_uuid(word.substr(0, sign));
+    if (!uuid) {
+      return "--gpu-memory names a GPU by its whole UUID, as nvidia-smi -L shows it, not '" +
+             word.substr(0, sign) + "'";
+    }
+    options.gpu_memory.by_uuid[*uuid] = *bytes;
   }
   return "";
 }
@@ -150,9 +170,9 @@ std::string read_log(const Words& words, const Environment& environment, Options
 
 std::string complaint(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
-    if (option->get_items_expected_max() > 0 && option->count() > 0 &&
-        option->as<std::string>().empty()) {
-      return option->get_name() + " needs a value";
+    if (option->get_items_expected_max() == 0) continue;  // it is a flag
+    for (const std::string& value : option->results()) {
+      if (value.empty()) return option->get_name() + " needs a value";
     }
   }
   return "";
@@ -169,6 +189,11 @@ std::optional<double> split(const std::string& text, std::string& word) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> GpuMemory::of(const UuidBytes& uuid) const {
+  const auto found = by_uuid.find(uuid);
+  return found != by_uuid.end() ? found->second : each;
+}
 
 std::optional<double> parse_seconds(const std::string& text) {
   struct Unit {
@@ -225,6 +250,7 @@ tl::expected<Options, EarlyExit> parse_options(std::vector<std::string> argument
   std::string wrong = complaint(app);
   if (wrong.empty()) wrong = read_folder(words, environment, options);
   if (wrong.empty()) wrong = read_policy(words, options);
+  if (wrong.empty()) wrong = read_gpu_memory(words, options);
   if (wrong.empty()) wrong = read_host_memory(words, options);
   if (wrong.empty()) wrong = read_log(words, environment, options);
   if (!wrong.empty()) return tl::unexpected(EarlyExit{kExitUsage, wrong});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <tl/expected.hpp>
 
 #include "core/policy.h"
+#include "daemon/gpus.h"
 #include "daemon/log.h"
 
 namespace nvs::daemon {
@@ -17,10 +19,17 @@ namespace nvs::daemon {
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
 
+// What GPUs are treated as having, at most.
+struct GpuMemory {
+  std::optional<std::uint64_t> each;
+  std::map<UuidBytes, std::uint64_t> by_uuid;  // counts more
+  std::optional<std::uint64_t> of(const UuidBytes& uuid) const;
+};
+
 struct Options {
   std::string folder;
-  core::GpuPolicy policy;                          // of GPUs for which an administrator set none
-  std::optional<std::uint64_t> memory_bytes;       // what a GPU is treated to have, at most
+  core::GpuPolicy policy;  // of GPUs for which an administrator set none
+  GpuMemory gpu_memory;
   std::optional<std::uint64_t> host_memory_bytes;  // lent at most; nothing: half of what there is
   bool exit_when_unused = false;
   LogLevels log_levels;

@@ -27,7 +27,8 @@ TEST(Options, HaveDefaults) {
   EXPECT_EQ(options.policy.mode, core::Mode::automatic);
   EXPECT_EQ(options.policy.window, Duration::from_ms(20));
   EXPECT_FALSE(options.policy.turn);
-  EXPECT_FALSE(options.memory_bytes);
+  EXPECT_FALSE(options.gpu_memory.each);
+  EXPECT_TRUE(options.gpu_memory.by_uuid.empty());
   EXPECT_FALSE(options.host_memory_bytes);
   EXPECT_FALSE(options.exit_when_unused);
   EXPECT_EQ(options.log_levels.general, Level::info);
@@ -41,7 +42,7 @@ TEST(Options, AreRead) {
   EXPECT_EQ(options.policy.mode, core::Mode::serial);
   EXPECT_EQ(options.policy.window, Duration::from_ms(5));
   EXPECT_EQ(options.policy.turn, Duration::from_ms(1500));
-  EXPECT_EQ(options.memory_bytes, std::uint64_t{16} << 30U);
+  EXPECT_EQ(options.gpu_memory.each, std::uint64_t{16} << 30U);
   EXPECT_EQ(options.host_memory_bytes, std::uint64_t{64} << 30U);
   EXPECT_EQ(parsed({"--host-memory", "0"}).host_memory_bytes, 0U);
   EXPECT_EQ(parsed({"--host-memory", "16MiB"}).host_memory_bytes, 16U << 20U);
@@ -52,6 +53,17 @@ TEST(Options, AreRead) {
 TEST(Options, TheLastOneCounts) {
   EXPECT_EQ(parsed({"--window", "5ms", "--window", "7ms"}).policy.window, Duration::from_ms(7));
   EXPECT_FALSE(parsed({"--turn", "5s", "--turn", "auto"}).policy.turn);
+}
+
+TEST(Options, OneGpuCanHaveASizeOfItsOwn) {
+  const std::string uuid = "GPU-01020304-0506-0708-090a-0b0c0d0e0f10";
+  const UuidBytes named{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+  const GpuMemory memory = parsed({"--gpu-memory", uuid + "=5K", "--gpu-memory", "9K",
+                                   "--gpu-memory=" + uuid + "=3K", "--gpu-memory", "4K"})
+                               .gpu_memory;
+  EXPECT_EQ(memory.of(named), 3072U) << "the last one of each kind";
+  EXPECT_EQ(memory.of({}), 4096U);
+  EXPECT_FALSE(parsed({"--gpu-memory", uuid + "=5K"}).gpu_memory.of({}));
 }
 
 TEST(Options, FlagsCountMoreThanTheEnvironment) {
@@ -79,6 +91,11 @@ TEST(Options, MistakesAreNamed) {
       {{"--mode", "Auto"}, "--mode is auto, serial or concurrent, not 'Auto'"},
       {{"--gpu-memory", "0"}, "--gpu-memory is a size such as 16GiB"},
       {{"--gpu-memory", ""}, "--gpu-memory needs a value"},
+      {{"--gpu-memory", "1G", "--gpu-memory", "much"}, "or UUID=SIZE, not 'much'"},
+      {{"--gpu-memory", "1G", "2G"}, "2G"},
+      {{"--gpu-memory", "0=16GiB"}, "whole UUID, as nvidia-smi -L shows it, not '0'"},
+      {{"--gpu-memory", "GPU-01020304-0506-0708-090a-0b0c0d0e0f10=x"}, "UUID=SIZE, not 'GPU-0"},
+      {{"--gpu-memory", "=1G"}, "whole UUID"},
       {{"--host-memory", "15M"}, "--host-memory is 0, or a size of at least 16MiB"},
       {{"--host-memory", "much"}, "such as 64GiB, not 'much'"},
       {{"--folder", ""}, "--folder needs a value"},

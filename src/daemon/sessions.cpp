@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "base/assert.h"
 #include "daemon/effects.h"
+#include "daemon/faults.h"
 #include "daemon/limits.h"
 #include "daemon/log.h"
 #include "os/unix_socket.h"
@@ -17,24 +17,6 @@ namespace {
 
 constexpr std::uint32_t kInput = EPOLLIN | EPOLLRDHUP;
 constexpr std::uint32_t kGone = EPOLLHUP | EPOLLRDHUP | EPOLLERR;
-
-constexpr Fault kTooMany{wire::GoodbyeReason::too_many, "the daemon has too many clients"};
-constexpr Fault kTenantTooMany{wire::GoodbyeReason::too_many, "its tenant has too many clients"};
-constexpr Fault kNoHello{wire::GoodbyeReason::garbage, "it did not say Hello in time"};
-constexpr Fault kNotHello{wire::GoodbyeReason::garbage, "its first message is not Hello"};
-constexpr Fault kUngreetedTooMany{wire::GoodbyeReason::too_many,
-                                  "too many connections that do not say Hello"};
-constexpr Fault kUnidentified{wire::GoodbyeReason::garbage, "its process cannot be identified"};
-constexpr Fault kFlood{wire::GoodbyeReason::garbage, "it sends too many messages a second"};
-constexpr Fault kStopping{wire::GoodbyeReason::stopping, "the daemon stops"};
-
-wire::Goodbye goodbye_of(const Fault& fault) {
-  wire::Goodbye goodbye;
-  goodbye.reason = static_cast<wire::u32>(fault.reason);
-  const std::size_t size = std::min(std::strlen(fault.text), sizeof goodbye.text - 1);
-  std::memcpy(goodbye.text, fault.text, size);
-  return goodbye;
-}
 
 core::Priority priority_of(wire::u32 wish) {
   switch (static_cast<wire::WirePriority>(wish)) {
@@ -258,6 +240,7 @@ void Sessions::after_output(Connection& connection) {
 
 void Sessions::settle() {
   while (true) {
+    tell_visible();
     for (const core::Effect& effect : effects_) {
       Connection* connection = find(client_of(effect));
       if (connection == nullptr) continue;
@@ -271,6 +254,17 @@ void Sessions::settle() {
     const core::ClientId client = closing_.back();
     closing_.pop_back();
     release(client);
+  }
+}
+
+// Before the effects: a client had better know what it may see when its window opens.
+void Sessions::tell_visible() {
+  for (const MemoryBooks::Shown& shown : node_.memory().take_shown()) {
+    Connection* connection = find(shown.client);
+    if (connection == nullptr) continue;
+    const auto ordinal = connection->session.ordinal_of(shown.gpu);
+    NVS_ASSERT(ordinal.has_value());
+    send(*connection, wire::Visible{*ordinal, 0, shown.total, shown.limit});
   }
 }
 

@@ -86,6 +86,7 @@ class Sessions {
   template <class Message>
   void send(Connection& connection, const Message& message);
   void after_output(Connection& connection);
+  void tell_visible();
   void send_host_answers();
   void keep_watch(const core::Effect& effect);
 

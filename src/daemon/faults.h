@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why connections are closed, besides what is wrong with a packet: for the client and for the log.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "daemon/messages.h"
+#include "wire/messages.h"
+
+namespace nvs::daemon {
+
+inline constexpr Fault kTooMany{wire::GoodbyeReason::too_many, "the daemon has too many clients"};
+inline constexpr Fault kTenantTooMany{wire::GoodbyeReason::too_many,
+                                      "its tenant has too many clients"};
+inline constexpr Fault kNoHello{wire::GoodbyeReason::garbage, "it did not say Hello in time"};
+inline constexpr Fault kNotHello{wire::GoodbyeReason::garbage, "its first message is not Hello"};
+inline constexpr Fault kUngreetedTooMany{wire::GoodbyeReason::too_many,
+                                         "too many connections that do not say Hello"};
+inline constexpr Fault kUnidentified{wire::GoodbyeReason::garbage,
+                                     "its process cannot be identified"};
+inline constexpr Fault kFlood{wire::GoodbyeReason::garbage, "it sends too many messages a second"};
+inline constexpr Fault kStopping{wire::GoodbyeReason::stopping, "the daemon stops"};
+
+inline wire::Goodbye goodbye_of(const Fault& fault) {
+  wire::Goodbye goodbye;
+  goodbye.reason = static_cast<wire::u32>(fault.reason);
+  const std::size_t size = std::min(std::strlen(fault.text), sizeof goodbye.text - 1);
+  std::memcpy(goodbye.text, fault.text, size);
+  return goodbye;
+}
+
+}  // namespace nvs::daemon

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client has of a GPU's memory, in bytes, as it says itself; or all of a tenant's, added up.
+#pragma once
+
+#include <cstdint>
+
+namespace nvs::daemon {
+
+struct HeldMemory {
+  std::uint64_t resident = 0;  // can be moved, and is on the GPU
+  std::uint64_t away = 0;      // can be moved, and is not
+  std::uint64_t fixed = 0;     // cannot be moved
+  std::uint64_t asked = 0;     // its threads wait to have that much more
+  std::uint64_t clean = 0;     // of resident: can leave without being copied
+  std::uint64_t host = 0;      // in host memory
+
+  std::uint64_t allocated() const { return resident + away + fixed; }
+  std::uint64_t on_gpu() const { return resident + fixed; }
+
+  HeldMemory& operator+=(const HeldMemory& other) {
+    resident += other.resident;
+    away += other.away;
+    fixed += other.fixed;
+    asked += other.asked;
+    clean += other.clean;
+    host += other.host;
+    return *this;
+  }
+  HeldMemory& operator-=(const HeldMemory& other) {
+    resident -= other.resident;
+    away -= other.away;
+    fixed -= other.fixed;
+    asked -= other.asked;
+    clean -= other.clean;
+    host -= other.host;
+    return *this;
+  }
+  bool operator==(const HeldMemory&) const = default;
+};
+
+}  // namespace nvs::daemon

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/memory_books.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace nvs::daemon {
+namespace {
+
+// That one has more than the GPU is not believed: the others would be refused memory for it.
+HeldMemory within(HeldMemory held, std::uint64_t size) {
+  if (size == 0) return held;
+  held.resident = std::min(held.resident, size);
+  held.fixed = std::min(held.fixed, size - held.resident);
+  held.away = std::min(held.away, size - held.resident - held.fixed);
+  held.clean = std::min(held.clean, held.resident);
+  return held;
+}
+
+}  // namespace
+
+void MemoryBooks::add_gpu(std::uint64_t physical, std::uint64_t size) {
+  Gpu& gpu = gpus_.emplace_back(Gpu{.capacity = Capacity(size)});
+  gpu.physical = physical;
+}
+
+void MemoryBooks::use(core::ClientId id, core::GpuId gpu_id) {
+  Gpu& gpu = gpus_[core::index_of(gpu_id)];
+  const auto [client, is_new] = gpu.clients.try_emplace(id);
+  const std::uint64_t total = gpu.capacity.visible();
+  if (!is_new || total == 0) return;
+  client->second.total = client->second.limit = total;
+  shown_.push_back({id, gpu_id, total, total});
+  if (gpu.was_crowded) review(gpu_id);
+}
+
+void MemoryBooks::change(Gpu& gpu, Client& client, const HeldMemory& held) {
+  if (held.on_gpu() != client.held.on_gpu()) ++gpu.moves;
+  gpu.processes += held.allocated() > 0 ? 1 : 0;
+  gpu.processes -= client.held.allocated() > 0 ? 1 : 0;
+  gpu.sum += held;
+  gpu.sum -= client.held;
+  client.held = held;
+}
+
+void MemoryBooks::hold(core::ClientId id, core::GpuId gpu_id, const HeldMemory& held) {
+  Gpu& gpu = gpus_[core::index_of(gpu_id)];
+  Client& client = gpu.clients[id];
+  client.has_told = true;
+  change(gpu, client, within(held, std::max(gpu.physical, gpu.capacity.size())));
+  review(gpu_id);
+}
+
+void MemoryBooks::leave(core::ClientId id) {
+  for (std::size_t index = 0; index < gpus_.size(); ++index) {
+    Gpu& gpu = gpus_[index];
+    const auto client = gpu.clients.find(id);
+    if (client == gpu.clients.end()) continue;
+    change(gpu, client->second, {});
+    gpu.clients.erase(client);
+    review(static_cast<core::GpuId>(index));
+  }
+  std::erase_if(shown_, [id](const Shown& shown) { return shown.client == id; });
+}
+
+std::optional<std::uint64_t> MemoryBooks::measure(core::GpuId id, std::uint64_t free_bytes) {
+  Gpu& gpu = gpus_[core::index_of(id)];
+  if (gpu.physical == 0) return std::nullopt;
+  const bool has_changed =
+      gpu.capacity.poll({.used = gpu.physical - std::min(gpu.physical, free_bytes),
+                         .claimed = gpu.sum.on_gpu(),
+                         .processes = gpu.processes,
+                         .moves = gpu.moves});
+  if (!has_changed) return std::nullopt;
+  review(id);
+  return gpu.capacity.bytes();
+}
+
+// Limits depend on all clients of the GPU only while more is wanted than there is.
+void MemoryBooks::review(core::GpuId id) {
+  Gpu& gpu = gpus_[core::index_of(id)];
+  if (gpu.capacity.size() == 0) return;
+  const Demand demand{gpu.sum.allocated(), gpu.sum.asked, gpu.capacity.bytes() + host_bytes_};
+  const bool is_crowded = demand.is_crowded();
+  if (!std::exchange(gpu.was_crowded, is_crowded) && !is_crowded) return;
+  for (auto& [client_id, client] : gpu.clients) {
+    const std::uint64_t limit = limit_of(demand, client.total, client.held.allocated());
+    if (client.total == 0 || !is_news(client.limit, limit, client.total)) continue;
+    client.limit = limit;
+    shown_.push_back({client_id, id, client.total, limit});
+  }
+}
+
+std::vector<MemoryBooks::Shown> MemoryBooks::take_shown() { return std::exchange(shown_, {}); }
+
+std::optional<HeldMemory> MemoryBooks::held(core::ClientId id, core::GpuId gpu_id) const {
+  const Gpu& gpu = gpus_[core::index_of(gpu_id)];
+  const auto client = gpu.clients.find(id);
+  if (client == gpu.clients.end() || !client->second.has_told) return std::nullopt;
+  return client->second.held;
+}
+
+}  // namespace nvs::daemon

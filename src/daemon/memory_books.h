@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What clients say that they have of each GPU's memory, and what they are told of it: the size that
+// their programs see, and how much they may allocate. It sends nothing; what is to be told is
+// collected for whoever does.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/ids.h"
+#include "daemon/capacity.h"
+#include "daemon/held_memory.h"
+
+namespace nvs::daemon {
+
+class MemoryBooks {
+ public:
+  // `host_bytes`: what can be held in host memory, at most.
+  explicit MemoryBooks(std::uint64_t host_bytes) : host_bytes_(host_bytes) {}
+
+  // The next one, from 0 on. `physical` is what it has, `size` what it is treated as having; 0: not
+  // known.
+  void add_gpu(std::uint64_t physical, std::uint64_t size);
+  void use(core::ClientId client, core::GpuId gpu);
+  void hold(core::ClientId client, core::GpuId gpu, const HeldMemory& held);
+  void leave(core::ClientId client);
+  // What the driver says is free: the new capacity, if it is another one.
+  std::optional<std::uint64_t> measure(core::GpuId gpu, std::uint64_t free_bytes);
+
+  struct Shown {
+    core::ClientId client;
+    core::GpuId gpu;
+    std::uint64_t total;
+    std::uint64_t limit;
+    bool operator==(const Shown&) const = default;
+  };
+  // What there is to tell clients since it was last called.
+  std::vector<Shown> take_shown();
+
+  const Capacity& capacity(core::GpuId gpu) const { return gpus_[core::index_of(gpu)].capacity; }
+  // Nothing if it has not said.
+  std::optional<HeldMemory> held(core::ClientId client, core::GpuId gpu) const;
+
+ private:
+  struct Client {
+    HeldMemory held;
+    bool has_told = false;
+    std::uint64_t total = 0;  // as it was shown when it came: programs remember it
+    std::uint64_t limit = 0;  // as it was last told
+  };
+  struct Gpu {
+    Capacity capacity;
+    std::uint64_t physical = 0;
+    std::map<core::ClientId, Client> clients = {};
+    HeldMemory sum = {};
+    std::uint64_t processes = 0;  // with memory
+    std::uint64_t moves = 0;
+    bool was_crowded = false;
+  };
+
+  void change(Gpu& gpu, Client& client, const HeldMemory& held);
+  void review(core::GpuId id);
+
+  std::uint64_t host_bytes_;
+  std::vector<Gpu> gpus_;  // by GpuId
+  std::vector<Shown> shown_;
+};
+
+}  // namespace nvs::daemon

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/memory_books.h"
+
+#include <gtest/gtest.h>
+
+namespace nvs::daemon {
+namespace {
+
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
+constexpr core::GpuId kGpu{0};
+constexpr core::ClientId kFirst{1};
+constexpr core::ClientId kSecond{2};
+using Shown = MemoryBooks::Shown;
+using AllShown = std::vector<Shown>;
+
+class MemoryBooksTest : public ::testing::Test {
+ protected:
+  MemoryBooksTest() { books_.add_gpu(20 * kGiB, 18 * kGiB); }
+
+  // Until it is believed.
+  std::optional<std::uint64_t> measure(std::uint64_t free_bytes) {
+    books_.measure(kGpu, free_bytes);
+    return books_.measure(kGpu, free_bytes);
+  }
+  static HeldMemory has(std::uint64_t resident, std::uint64_t asked = 0) {
+    return {.resident = resident, .asked = asked};
+  }
+
+  MemoryBooks books_{10 * kGiB};
+};
+
+TEST_F(MemoryBooksTest, WhoComesIsShownTheSizeOnce) {
+  books_.use(kFirst, kGpu);
+  EXPECT_EQ(books_.take_shown(), (AllShown{{kFirst, kGpu, 15 * kGiB, 15 * kGiB}}));
+  books_.use(kFirst, kGpu);
+  EXPECT_EQ(books_.take_shown(), AllShown{});
+}
+
+TEST_F(MemoryBooksTest, OfASizeThatIsNotKnownNothingIsSaid) {
+  books_.add_gpu(0, 0);
+  books_.use(kFirst, core::GpuId{1});
+  books_.hold(kFirst, core::GpuId{1}, has(500 * kGiB, 500 * kGiB));
+  EXPECT_EQ(books_.take_shown(), AllShown{});
+  EXPECT_FALSE(books_.measure(core::GpuId{1}, kGiB));
+  EXPECT_EQ(books_.capacity(core::GpuId{1}).bytes(), 0U);
+}
+
+TEST_F(MemoryBooksTest, WhatNobodyClaimsLeavesTheCapacity) {
+  books_.use(kFirst, kGpu);
+  books_.hold(kFirst, kGpu, {.resident = 3 * kGiB, .away = 2 * kGiB, .fixed = kGiB});
+  EXPECT_EQ(measure(15 * kGiB), 17 * kGiB) << "5 are used, 4 by the client";
+  EXPECT_EQ(books_.capacity(kGpu).other(), kGiB);
+  books_.leave(kFirst);
+  EXPECT_EQ(measure(20 * kGiB), 18 * kGiB);
+}
+
+TEST_F(MemoryBooksTest, NothingIsMeasuredWhileMemoryMoves) {
+  books_.hold(kFirst, kGpu, {.resident = 4 * kGiB});
+  books_.measure(kGpu, 14 * kGiB);
+  books_.hold(kFirst, kGpu, {.resident = 3 * kGiB, .away = kGiB});
+  EXPECT_FALSE(books_.measure(kGpu, 14 * kGiB));
+  books_.hold(kFirst, kGpu, {.resident = 3 * kGiB, .away = kGiB, .clean = kGiB});  // nothing moved
+  EXPECT_EQ(books_.measure(kGpu, 14 * kGiB), 15 * kGiB);
+}
+
+TEST_F(MemoryBooksTest, ASizeThatWasShownStays) {
+  books_.use(kFirst, kGpu);
+  books_.take_shown();
+  books_.hold(kFirst, kGpu, has(kGiB));
+  measure(19 * kGiB - (std::uint64_t{100} << 20U));  // a context takes 100 MiB
+  EXPECT_EQ(books_.take_shown(), AllShown{});
+  books_.use(kSecond, kGpu);
+  const std::uint64_t total = 18 * kGiB - (std::uint64_t{600} << 20U);
+  EXPECT_EQ(books_.take_shown(), (AllShown{{kSecond, kGpu, total, total}}));
+}
+
+TEST_F(MemoryBooksTest, WhatCouldNeverBeServedIsRefusedUntilItCould) {
+  books_.use(kFirst, kGpu);
+  books_.use(kSecond, kGpu);
+  books_.take_shown();
+  books_.hold(kFirst, kGpu, has(14 * kGiB));
+  books_.hold(kSecond, kGpu, {.away = 12 * kGiB, .asked = 2 * kGiB});
+  EXPECT_EQ(books_.take_shown(), AllShown{}) << "28 fit into 18 and 10";
+  books_.hold(kSecond, kGpu, {.away = 12 * kGiB, .asked = 3 * kGiB});
+  EXPECT_EQ(books_.take_shown(), (AllShown{{kSecond, kGpu, 15 * kGiB, 14 * kGiB}}));
+  books_.hold(kSecond, kGpu, {.away = 12 * kGiB});
+  EXPECT_EQ(books_.take_shown(), (AllShown{{kSecond, kGpu, 15 * kGiB, 15 * kGiB}}));
+}
+
+TEST_F(MemoryBooksTest, WhoComesIntoACrowdIsToldItsLimit) {
+  books_.use(kFirst, kGpu);
+  books_.hold(kFirst, kGpu, {.resident = 15 * kGiB, .asked = 40 * kGiB});
+  books_.take_shown();
+  books_.use(kSecond, kGpu);
+  EXPECT_EQ(books_.take_shown(), (AllShown{{kSecond, kGpu, 15 * kGiB, 15 * kGiB},
+                                           {kSecond, kGpu, 15 * kGiB, 13 * kGiB}}));
+  books_.leave(kFirst);
+  EXPECT_EQ(books_.take_shown(), (AllShown{{kSecond, kGpu, 15 * kGiB, 15 * kGiB}}));
+}
+
+TEST_F(MemoryBooksTest, NobodyIsBelievedToHaveMoreThanTheGpu) {
+  books_.use(kFirst, kGpu);
+  books_.use(kSecond, kGpu);
+  books_.take_shown();
+  const std::uint64_t lie = 1000 * kGiB;
+  books_.hold(kFirst, kGpu,
+              {.resident = lie, .away = lie, .fixed = lie, .asked = lie, .clean = lie});
+  EXPECT_EQ(books_.held(kFirst, kGpu)->allocated(), 20 * kGiB);
+  EXPECT_EQ(books_.take_shown(), (AllShown{{kSecond, kGpu, 15 * kGiB, 8 * kGiB}}));
+}
+
+TEST_F(MemoryBooksTest, NothingIsToldToWhoHasLeft) {
+  books_.use(kFirst, kGpu);
+  books_.leave(kFirst);
+  EXPECT_EQ(books_.take_shown(), AllShown{});
+  EXPECT_FALSE(books_.held(kFirst, kGpu));
+}
+
+}  // namespace
+}  // namespace nvs::daemon

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/memory_watch.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace nvs::daemon {
+namespace {
+
+class MemoryWatchTest : public ::testing::Test {
+ protected:
+  MemoryWatchTest() {
+    ::setenv("NVSHARE_NVML", NVS_FAKE_NVML_LIBRARY, 1);
+    ::setenv("NVSHARE_FAKE_NVML_FREE", path_.c_str(), 1);
+    write(5);
+  }
+  ~MemoryWatchTest() override {
+    ::unsetenv("NVSHARE_NVML");
+    ::unsetenv("NVSHARE_FAKE_NVML_FREE");
+    std::filesystem::remove(path_);
+  }
+
+  void write(std::uint64_t free_bytes) const {
+    std::ofstream(path_ + ".new") << free_bytes;
+    std::filesystem::rename(path_ + ".new", path_);
+  }
+  static Gpu gpu(const std::string& uuid, std::uint64_t memory_bytes = 100) {
+    return {
+        .uuid = uuid, .uuid_bytes = *parse_uuid(uuid), .name = "", .memory_bytes = memory_bytes};
+  }
+  // The next readings.
+  static std::vector<MemoryWatch::Reading> wait(MemoryWatch& watch) {
+    pollfd ready{watch.fd(), POLLIN, 0};
+    EXPECT_EQ(::poll(&ready, 1, 60'000), 1);
+    return watch.take();
+  }
+
+  std::string path_ = ::testing::TempDir() + "nvshare_free_" + std::to_string(::getpid());
+  const std::string first_ = "GPU-00000000-1122-3344-5566-778899aabbcc";
+  const std::string last_ = "GPU-00000002-1122-3344-5566-778899aabbcc";
+};
+
+TEST_F(MemoryWatchTest, ReadsWhatIsFreeAgainAndAgain) {
+  std::string remarks;
+  const auto watch = MemoryWatch::start({gpu(first_), gpu(last_)}, Duration::from_ms(1), remarks);
+  ASSERT_NE(watch, nullptr);
+  EXPECT_EQ(remarks, "");
+  const auto readings = wait(*watch);
+  ASSERT_EQ(readings.size(), 2U);
+  EXPECT_EQ(readings[0].gpu, *parse_uuid(first_));
+  EXPECT_EQ(readings[1].gpu, *parse_uuid(last_));
+  EXPECT_EQ(readings[1].free_bytes, 5U);
+  write(7);
+  while (wait(*watch).at(0).free_bytes != 7) {
+  }
+}
+
+TEST_F(MemoryWatchTest, GpusThatNvmlDoesNotKnowAreLeftOut) {
+  const std::string unknown = "GPU-99999999-1122-3344-5566-778899aabbcc";
+  std::string remarks;
+  const auto watch = MemoryWatch::start({gpu(unknown), gpu(first_, 0), gpu(last_)},
+                                        Duration::from_s(1000), remarks);
+  ASSERT_NE(watch, nullptr);
+  EXPECT_EQ(remarks.find(unknown + ": who else uses its memory is not known: "), 0U) << remarks;
+  EXPECT_EQ(remarks.find('\n'), std::string::npos);
+  const auto readings = wait(*watch);
+  ASSERT_EQ(readings.size(), 1U);
+  EXPECT_EQ(readings[0].gpu, *parse_uuid(last_));
+}
+
+TEST_F(MemoryWatchTest, WithoutNvmlThereIsNoWatch) {
+  ::setenv("NVSHARE_NVML", "/nonexistent", 1);
+  std::string remarks;
+  EXPECT_EQ(MemoryWatch::start({gpu(first_)}, Duration::from_s(1), remarks), nullptr);
+}
+
+}  // namespace
+}  // namespace nvs::daemon
