@@ -13,7 +13,7 @@ std::uint64_t divided_up(std::uint64_t number, std::uint64_t by) { return (numbe
 }  // namespace
 
 void HostBooks::join(core::ClientId client, core::TenantId tenant, Actions& actions) {
-  const bool is_new = clients_.emplace(client, Client{tenant, false, {}}).second;
+  const bool is_new = clients_.emplace(client, Client{tenant}).second;
   NVS_ASSERT(is_new);
   ++tenants_[tenant].clients;
   pump(actions);
@@ -22,6 +22,7 @@ void HostBooks::join(core::ClientId client, core::TenantId tenant, Actions& acti
 void HostBooks::leave(core::ClientId id, Actions& actions) {
   const auto found = clients_.find(id);
   NVS_ASSERT(found != clients_.end());
+  set_kept(found->second, 0);
   const Client client = std::move(found->second);
   clients_.erase(found);
   if (client.has_asked) --askers_;
@@ -57,7 +58,7 @@ std::uint64_t HostBooks::kept_for_others(const Tenant& tenant, std::uint64_t oth
 // How many more segments that tenant may have. What is on its way back to the system counts as
 // free: it will be, and requests can wait.
 std::uint64_t HostBooks::allowance(const Tenant& tenant) const {
-  const std::uint64_t free_now = plan_.segments - held_ - promised_;
+  const std::uint64_t free_now = plan_.segments - owned();
   if (free_now == 0) return 0;
   const std::uint64_t others = std::max<std::uint64_t>(tenants_.size() - 1, 1);
   const std::uint64_t kept = kept_for_others(tenant, others);
@@ -74,7 +75,7 @@ void HostBooks::need(core::ClientId id, std::uint64_t request, std::uint64_t byt
   if (!client.has_asked) ++askers_;
   client.has_asked = true;
   Tenant& tenant = tenants_.at(client.tenant);
-  const bool is_full = held_ + promised_ == plan_.segments;
+  const bool is_full = owned() == plan_.segments;
   const std::uint64_t segments =
       std::min(divided_up(bytes, plan_.segment_bytes), allowance(tenant));
   const std::uint64_t promised = std::min(bytes, segments * plan_.segment_bytes);
@@ -87,6 +88,22 @@ void HostBooks::need(core::ClientId id, std::uint64_t request, std::uint64_t byt
     deny(id, request, is_full ? wire::HostDenial::full : wire::HostDenial::share, bytes - promised,
          actions);
   }
+  pump(actions);
+}
+
+void HostBooks::set_kept(Client& client, std::uint64_t segments) {
+  Tenant& tenant = tenants_.at(client.tenant);
+  tenant.kept += segments - client.kept;
+  kept_ += segments - client.kept;
+  client.kept = segments;
+}
+
+void HostBooks::keep(core::ClientId id, std::uint64_t bytes, Actions& actions) {
+  if (plan_.segments == 0) return;
+  Client& client = clients_.at(id);
+  set_kept(client, 0);
+  const std::uint64_t segments = divided_up(bytes, plan_.segment_bytes);
+  set_kept(client, std::min(segments, allowance(tenants_.at(client.tenant))));
   pump(actions);
 }
 
@@ -130,7 +147,7 @@ void HostBooks::freed(SegmentId segment, Actions& actions) {
 }
 
 std::uint64_t HostBooks::existing() const {
-  return touching_.size() + ready_.size() + held_ + freeing_.size();
+  return touching_.size() + ready_.size() + held_ + kept_ + freeing_.size();
 }
 
 // A reserve costs memory that others could use, so there is one only once two tenants share the
@@ -148,7 +165,9 @@ void HostBooks::pump(Actions& actions) {
   }
   // Tenants that come and go find it again, but an idle node has its memory to itself.
   const std::uint64_t most = tenants_.empty() ? 0 : plan_.reserve;
-  while (ready_.size() > most) {
+  // What clients bring from an earlier daemon may take the place of what was made ahead.
+  while (!ready_.empty() &&
+         (ready_.size() > most || existing() - freeing_.size() > plan_.segments)) {
     free(ready_.back(), actions);
     ready_.pop_back();
   }
@@ -194,13 +213,15 @@ HostView HostBooks::view() const {
   view.cap_bytes = plan_.cap_bytes;
   view.segment_bytes = plan_.segment_bytes;
   view.held_bytes = held_ * plan_.segment_bytes;
+  view.kept_bytes = kept_ * plan_.segment_bytes;
   view.promised_bytes = promised_ * plan_.segment_bytes;
   view.ready_bytes = ready_.size() * plan_.segment_bytes;
   view.touching_bytes = touching_.size() * plan_.segment_bytes;
   view.freeing_bytes = freeing_.size() * plan_.segment_bytes;
   view.refused = refused_;
   for (const auto& [id, tenant] : tenants_) {
-    if (tenant.held > 0) view.tenants[id] = tenant.held * plan_.segment_bytes;
+    const std::uint64_t held = tenant.held + tenant.kept;
+    if (held > 0) view.tenants[id] = held * plan_.segment_bytes;
   }
   return view;
 }

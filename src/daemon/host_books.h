@@ -53,6 +53,9 @@ class HostBooks {
   void leave(core::ClientId client, Actions& actions);
   // As many segments as make up `bytes`, which is not 0. `request` is the client's own number.
   void need(core::ClientId client, std::uint64_t request, std::uint64_t bytes, Actions& actions);
+  // It has so much from an earlier daemon, which counts against the cap as if it were lent now: a
+  // client that lies gains no more than by asking. Replaces what it said before.
+  void keep(core::ClientId client, std::uint64_t bytes, Actions& actions);
   // False: it does not hold that segment.
   bool give_back(core::ClientId client, SegmentId segment, Actions& actions);
 
@@ -67,13 +70,15 @@ class HostBooks {
   struct Client {
     core::TenantId tenant{};
     bool has_asked = false;
-    std::set<SegmentId> held;
+    std::set<SegmentId> held = {};
+    std::uint64_t kept = 0;  // from an earlier daemon, in our segments
   };
   struct Tenant {
     std::uint64_t clients = 0;
     std::uint64_t held = 0;
     std::uint64_t promised = 0;
-    std::uint64_t owned() const { return held + promised; }
+    std::uint64_t kept = 0;
+    std::uint64_t owned() const { return held + promised + kept; }
   };
   // What was promised of a request and has not been handed over.
   struct Wish {
@@ -87,6 +92,8 @@ class HostBooks {
   std::uint64_t allowance(const Tenant& tenant) const;
   std::uint64_t kept_for_others(const Tenant& tenant, std::uint64_t others) const;
   std::uint64_t existing() const;
+  std::uint64_t owned() const { return held_ + promised_ + kept_; }
+  void set_kept(Client& client, std::uint64_t segments);
   // How many segments there should be that nobody holds.
   std::uint64_t aim() const;
   void pump(Actions& actions);
@@ -105,6 +112,7 @@ class HostBooks {
   std::set<SegmentId> freeing_;
   std::uint64_t held_ = 0;
   std::uint64_t promised_ = 0;
+  std::uint64_t kept_ = 0;
   std::uint64_t askers_ = 0;  // clients that have ever asked
   std::uint64_t refused_ = 0;
   bool is_starved_ = false;  // the system had no memory when it was last asked

@@ -21,7 +21,7 @@ class RandomHost {
   explicit RandomHost(unsigned seed) : random_(seed) {}
 
   void step() {
-    switch (pick(8)) {
+    switch (pick(9)) {
       case 0:
         if (clients_.size() < 12) join();
         break;
@@ -33,6 +33,9 @@ class RandomHost {
         break;
       case 3:
         give_back();
+        break;
+      case 4:
+        keep();
         break;
       default:
         finish_one(true);
@@ -50,8 +53,8 @@ class RandomHost {
     }
     const HostView view = books_.view();
     EXPECT_TRUE(segments_.empty());
-    EXPECT_EQ(view.held_bytes + view.promised_bytes + view.ready_bytes + view.touching_bytes +
-                  view.freeing_bytes,
+    EXPECT_EQ(view.held_bytes + view.kept_bytes + view.promised_bytes + view.ready_bytes +
+                  view.touching_bytes + view.freeing_bytes,
               0U);
     EXPECT_TRUE(view.tenants.empty());
   }
@@ -70,6 +73,7 @@ class RandomHost {
   struct Client {
     core::TenantId tenant;
     std::map<std::uint64_t, Request> requests;
+    std::uint64_t kept_bytes = 0;  // of what it says, what counts
   };
 
   std::uint64_t pick(std::uint64_t below) { return random_() % below; }
@@ -82,7 +86,7 @@ class RandomHost {
   void join() {
     const core::ClientId id{++ever_};
     const core::TenantId of{pick(4)};
-    clients_[id] = {of, {}};
+    clients_[id] = {of, {}, 0};
     books_.join(id, of, actions_);
   }
   void leave() {
@@ -97,6 +101,15 @@ class RandomHost {
     const std::uint64_t bytes = 1 + pick(6 * kSegment);
     client->second.requests[++ever_] = {bytes};
     books_.need(client->first, ever_, bytes, actions_);
+  }
+  void keep() {
+    if (clients_.empty()) return;
+    const auto client = pick_client();
+    const std::uint64_t bytes = pick(2) * pick(6 * kSegment);
+    const std::uint64_t others = books_.view().kept_bytes - client->second.kept_bytes;
+    books_.keep(client->first, bytes, actions_);
+    client->second.kept_bytes = books_.view().kept_bytes - others;
+    EXPECT_LT(client->second.kept_bytes, bytes + kSegment);
   }
   void give_back() {
     for (const auto& [id, segment] : segments_) {
@@ -165,7 +178,13 @@ class RandomHost {
       by_tenant[segment.tenant] += kSegment;
       EXPECT_TRUE(clients_.contains(segment.client)) << "held by one who left";
     }
+    std::uint64_t kept = 0;
+    for (const auto& [id, client] : clients_) {
+      kept += client.kept_bytes;
+      if (client.kept_bytes > 0) by_tenant[client.tenant] += client.kept_bytes;
+    }
     const HostView view = books_.view();
+    EXPECT_EQ(view.kept_bytes, kept);
     EXPECT_LE(segments_.size() * kSegment, view.cap_bytes);
     EXPECT_EQ(view.touching_bytes, count[State::touching] * kSegment);
     EXPECT_EQ(view.ready_bytes, count[State::ready] * kSegment);
@@ -179,10 +198,11 @@ class RandomHost {
       }
     }
     EXPECT_EQ(view.promised_bytes, promised * kSegment);
-    EXPECT_LE(view.promised_bytes + view.held_bytes, view.cap_bytes);
+    EXPECT_LE(view.promised_bytes + view.held_bytes + kept, view.cap_bytes);
     EXPECT_LE(view.ready_bytes, clients_.empty() ? 0 : kReserve * kSegment);
     if (!work_.empty()) return;
     EXPECT_EQ(promised, 0U) << "somebody waits, and nothing is done for it";
+    EXPECT_LE(segments_.size() * kSegment + kept, view.cap_bytes);
   }
 
   std::mt19937_64 random_;

@@ -240,5 +240,53 @@ TEST_F(HostBooksTest, WithoutMemoryWhoeverWaitsIsDenied) {
   EXPECT_EQ(held(1), 1U) << "it is tried again when somebody asks";
 }
 
+TEST_F(HostBooksTest, WhatWasKeptFromAnEarlierDaemonCountsAsLent) {
+  join(kFirst, 1);
+  join(kSecond, 2);
+  books_.keep(kFirst, 3 * kSegment - 1, actions_);
+  EXPECT_EQ(books_.view().kept_bytes, 3 * kSegment);
+  EXPECT_EQ(held(1), 3U);
+  need(kFirst, 8);
+  EXPECT_EQ(held(1), 6U) << "a quarter is the other's";
+  need(kSecond, 8);
+  EXPECT_EQ(held(2), 2U);
+  ASSERT_EQ(denied_.size(), 2U);
+  EXPECT_EQ(denied_[1].bytes, 6 * kSegment);
+  books_.keep(kFirst, kSegment, actions_);  // some of it was let go
+  EXPECT_EQ(books_.view().kept_bytes, kSegment);
+  need(kSecond, 2);
+  EXPECT_EQ(held(2), 4U);
+  books_.leave(kFirst, actions_);
+  EXPECT_EQ(books_.view().kept_bytes, 0U);
+  EXPECT_EQ(held(1), 0U);
+}
+
+TEST_F(HostBooksTest, WhoSaysThatItKeptAllTakesNothingFromOthers) {
+  join(kFirst, 1);
+  join(kSecond, 2);
+  books_.keep(kFirst, 1000 * kSegment, actions_);
+  EXPECT_EQ(held(1), 6U) << "as if it had asked";
+  need(kSecond, 2);
+  EXPECT_EQ(held(2), 2U);
+}
+
+TEST_F(HostBooksTest, WhatWasKeptTakesThePlaceOfWhatWasMadeAhead) {
+  join(kFirst, 1);
+  join(kSecond, 2);
+  need(kSecond, 2);
+  EXPECT_EQ(held(2), 2U);
+  EXPECT_EQ(books_.view().ready_bytes, 2 * kSegment);
+  books_.keep(kFirst, 5 * kSegment, actions_);
+  EXPECT_EQ(held(1), 5U);
+  EXPECT_EQ(books_.view().ready_bytes, kSegment);
+}
+
+TEST_F(HostBooksTest, WithoutAPoolNothingIsKept) {
+  HostBooks none{HostPlan{}};
+  none.join(kFirst, tenant(1), actions_);
+  none.keep(kFirst, kSegment, actions_);
+  EXPECT_EQ(none.view().kept_bytes, 0U);
+}
+
 }  // namespace
 }  // namespace nvs::daemon

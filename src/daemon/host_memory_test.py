@@ -149,6 +149,23 @@ class Lending(HostMemoryCase):
             self.assertEqual(bytes_made(memfd), SEGMENT)
 
 
+    def test_what_was_kept_over_a_restart_counts(self):
+        self.start()
+        client, other = self.joined(1), self.joined(2)
+        client.send("KeptHost", bytes=5 * SEGMENT)
+        client.ping(1)
+        pool = self.pool()
+        self.assertEqual((pool["held_bytes"], pool["kept_bytes"]), (0, 5 * SEGMENT))
+        self.assertEqual([one["held_bytes"] for one in pool["tenants"]], [5 * SEGMENT])
+        other.send("NeedHost", request=1, bytes=4 * SEGMENT)
+        other.expect("HostDenied", request=1, reason=SHARE, bytes=SEGMENT)
+        for _ in range(3):
+            self.segment(other, 1)
+        client.close()
+        self.wait_for_pool(kept_bytes=0)
+        self.segments(other, 1, request=2)
+
+
 class Endings(HostMemoryCase):
     def test_what_a_killed_client_held_is_freed_even_if_its_child_keeps_it(self):
         self.start()
@@ -211,6 +228,7 @@ class Faults(HostMemoryCase):
         for packet, reason in (
             (encode("NeedHost", bytes=0), "out of its range"),
             (encode("NeedHost", bytes=(1 << 50) + 1), "out of its range"),
+            (encode("KeptHost", bytes=(1 << 50) + 1), "out of its range"),
             (encode("NeedHost", bytes=1)[:-1], "wrong length"),
             (encode("HostDone", segment=number), missing),
             (encode("HostDone", segment=0), missing),

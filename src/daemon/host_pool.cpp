@@ -32,6 +32,11 @@ void HostPool::need(core::ClientId client, const wire::NeedHost& need) {
   perform();
 }
 
+void HostPool::keep(core::ClientId client, const wire::KeptHost& kept) {
+  books_.keep(client, kept.bytes, actions_);
+  perform();
+}
+
 bool HostPool::give_back(core::ClientId client, const wire::HostDone& done) {
   const bool was_held = books_.give_back(client, static_cast<SegmentId>(done.segment), actions_);
   perform();

@@ -40,6 +40,7 @@ class HostPool {
   // ends is theirs: they have data in it.
   void leave(core::ClientId client);
   void need(core::ClientId client, const wire::NeedHost& need);
+  void keep(core::ClientId client, const wire::KeptHost& kept);
   // False: the segment is not that client's.
   bool give_back(core::ClientId client, const wire::HostDone& done);
 

@@ -13,6 +13,7 @@ struct HostView {
   std::uint64_t cap_bytes = 0;
   std::uint64_t segment_bytes = 0;
   std::uint64_t held_bytes = 0;      // by clients
+  std::uint64_t kept_bytes = 0;      // by clients, from an earlier daemon
   std::uint64_t promised_bytes = 0;  // to clients, who get it as it is made
   std::uint64_t ready_bytes = 0;     // made, and nobody's
   std::uint64_t touching_bytes = 0;  // being made

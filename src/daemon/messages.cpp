@@ -104,6 +104,8 @@ Verdict Messages::take(Instant now, const Sender& sender, wire::Type type, const
       return decode_and_take<wire::HostDone>(context, packet, size);
     case wire::Type::Holds:
       return decode_and_take<wire::Holds>(context, packet, size);
+    case wire::Type::KeptHost:
+      return decode_and_take<wire::KeptHost>(context, packet, size);
     default:
       return garbage("a second Hello");
   }
@@ -237,6 +239,11 @@ Verdict Messages::take_message(const Context& context, const wire::NeedHost& nee
 Verdict Messages::take_message(const Context& context, const wire::HostDone& done) {
   if (host_.give_back(context.sender.session.id(), done)) return std::nullopt;
   return garbage("it gives back host memory that it does not have");
+}
+
+Verdict Messages::take_message(const Context& context, const wire::KeptHost& kept) {
+  host_.keep(context.sender.session.id(), kept);
+  return std::nullopt;
 }
 
 }  // namespace nvs::daemon

@@ -68,6 +68,7 @@ class Messages {
   Verdict take_message(const Context& context, const wire::NeedHost& need);
   Verdict take_message(const Context& context, const wire::HostDone& done);
   Verdict take_message(const Context& context, const wire::Holds& holds);
+  Verdict take_message(const Context& context, const wire::KeptHost& kept);
 
   std::optional<core::GpuId> gpu_for(const Context& context, const UuidBytes& uuid);
 

@@ -98,6 +98,7 @@ void write_host(JsonWriter& json, const HostView& host) {
   json.key("cap_bytes").number(host.cap_bytes);
   json.key("segment_bytes").number(host.segment_bytes);
   json.key("held_bytes").number(host.held_bytes);
+  json.key("kept_bytes").number(host.kept_bytes);
   json.key("promised_bytes").number(host.promised_bytes);
   json.key("ready_bytes").number(host.ready_bytes);
   json.key("touching_bytes").number(host.touching_bytes);

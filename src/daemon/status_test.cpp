@@ -30,6 +30,7 @@ NodeLabels labels() {
   node.host = {.cap_bytes = 900,
                .segment_bytes = 100,
                .held_bytes = 300,
+               .kept_bytes = 40,
                .promised_bytes = 10,
                .ready_bytes = 200,
                .touching_bytes = 20,
@@ -71,7 +72,7 @@ core::NodeView view() {
 TEST(StatusText, SaysEverythingInItsPlace) {
   EXPECT_EQ(status_text(view(), labels()),
             R"({"version":"0.1.0","folder":"/var/run/nvshare","pid":321,"uptime_s":1.5,)"
-            R"("host_memory":{"cap_bytes":900,"segment_bytes":100,"held_bytes":300,)"
+            R"("host_memory":{"cap_bytes":900,"segment_bytes":100,"held_bytes":300,"kept_bytes":40,)"
             R"("promised_bytes":10,"ready_bytes":200,"touching_bytes":20,"freeing_bytes":30,)"
             R"("refused":4,"huge_pages":true,"tenants":[{"id":5,"held_bytes":300}]},"gpus":[)"
             R"({"index":0,"uuid":"GPU-1","name":"NVIDIA H200","memory_bytes":140,"mig":false,)"

@@ -112,6 +112,7 @@ bool is_valid(const Holds& holds) {
                        holds.host <= kGpuBytesMax;
   return is_sane && fits(holds.ordinal) && holds.clean <= holds.resident;
 }
+bool is_valid(const KeptHost& kept) { return kept.bytes <= kHostBytesMax; }
 bool is_valid(const Welcome&) { return true; }
 bool is_valid(const GpuKnown& known) { return fits(known.ordinal) && known.known <= 1; }
 bool is_valid(const Open& open) { return fits(open.ordinal) && open.queue_bound_ns <= kLongest_ns; }

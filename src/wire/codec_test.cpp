@@ -166,6 +166,8 @@ TEST(Codec, FieldsOutOfRangeAreRefused) {
   EXPECT_TRUE(accepts(HostDenied{.reason = 4, .bytes = 1}));
   EXPECT_FALSE(accepts(HostDenied{.reason = 0, .bytes = 1}));
   EXPECT_FALSE(accepts(HostDenied{.reason = 1, .bytes = 0}));
+  EXPECT_TRUE(accepts(KeptHost{kHostBytesMax}));
+  EXPECT_FALSE(accepts(KeptHost{kHostBytesMax + 1}));
   EXPECT_TRUE(accepts(Holds{.resident = 2, .clean = 2}));
   EXPECT_FALSE(accepts(Holds{.resident = 2, .clean = 3}));
   EXPECT_FALSE(accepts(Holds{.ordinal = kGpusMax}));
