@@ -17,6 +17,7 @@ Node::Node(const Options& options, SavedState saved, Instant start, std::uint64_
 
 void Node::step(Instant now, const core::Event& event, Effects& effects) {
   trace_.record(now, event);
+  memory_trace_.record(now, event);
   const std::size_t before = effects.size();
   core_.step(now, event, effects);
   for (std::size_t i = before; i < effects.size(); ++i) trace_.record(now, effects[i]);
@@ -163,7 +164,9 @@ NodeLabels Node::labels(Instant now) const {
   labels.pid = ::getpid();
   labels.uptime = now - start_;
   for (const GpuEntry& entry : gpus_.entries()) {
-    labels.gpus.push_back({entry.gpu.uuid, entry.gpu.name, entry.gpu.is_mig, entry.gpu.mps_active});
+    const Capacity& capacity = memory_.capacity(static_cast<core::GpuId>(labels.gpus.size()));
+    labels.gpus.push_back({entry.gpu.uuid, entry.gpu.name, entry.gpu.is_mig, entry.gpu.mps_active,
+                           capacity.size(), capacity.visible(), capacity.other()});
   }
   for (const auto& [id, name] : clients_.departed()) labels.tenants[id].name = name;
   for (const auto& [id, tenant] : clients_.tenants()) {
@@ -172,8 +175,17 @@ NodeLabels Node::labels(Instant now) const {
   }
   for (const auto& [id, client] : clients_.clients()) {
     labels.clients[id] = client.pid;
-    for (const auto& [gpu, bytes] : client.memory_bytes) {
-      labels.tenants[client.tenant].memory_bytes[gpu] += bytes;
+    TenantLabels& tenant = labels.tenants[client.tenant];
+    for (std::uint32_t index = 0; index < labels.gpus.size(); ++index) {
+      const auto gpu = static_cast<core::GpuId>(index);
+      const auto held = memory_.held(id, gpu);
+      const auto told = client.memory_bytes.find(gpu);
+      if (held) {
+        tenant.memory[gpu].held += *held;
+        tenant.memory[gpu].allocated_bytes += held->allocated();
+      } else if (told != client.memory_bytes.end()) {
+        tenant.memory[gpu].allocated_bytes += told->second;
+      }
     }
   }
   return labels;
@@ -196,7 +208,8 @@ std::string Node::status(Instant now, HostView host) const {
 }
 
 std::string Node::trace(Instant now, Duration last) const {
-  return trace_text(trace_.last(now, last, kTraceAnswerMax), labels(now));
+  return trace_text(trace_.last(now, last, kTraceAnswerMax),
+                    memory_trace_.last(now, last, kTraceAnswerMax), labels(now));
 }
 
 void Node::save() {

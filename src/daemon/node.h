@@ -14,6 +14,7 @@
 #include "daemon/gpu_table.h"
 #include "daemon/host_view.h"
 #include "daemon/memory_books.h"
+#include "daemon/memory_trace.h"
 #include "daemon/options.h"
 #include "daemon/state_file.h"
 #include "daemon/status.h"
@@ -70,6 +71,7 @@ class Node {
   Instant start_;
   core::Scheduler core_;
   Trace trace_;
+  MemoryTrace memory_trace_;
   GpuTable gpus_;
   ClientTable clients_;
   MemoryBooks memory_;

@@ -118,6 +118,41 @@ TEST_F(NodeTest, TheFirstClientDescribesItsTenant) {
   EXPECT_TRUE(opens(node, kClient, *gpu));
 }
 
+TEST_F(NodeTest, StatusAddsUpWhatTheClientsOfATenantHold) {
+  Node node(options_, {}, kStart);
+  const auto gpu = node.add_gpu(kStart, gpu_with(kUuid, 18 << 20U), Node::Origin::found, effects_);
+  const core::ClientId second{2};
+  const core::ClientId silent{3};  // tells nothing but its sum
+  for (const core::ClientId client : {kClient, second, silent}) {
+    node.join(kStart, client, 100, tenant_with("t"), core::Priority::normal, effects_);
+    ASSERT_TRUE(opens(node, client, *gpu));
+    node.memory().use(client, *gpu);
+    node.clients().client(client).memory_bytes[*gpu] = 1000;
+  }
+  node.memory().hold(kClient, *gpu, {.resident = 10, .away = 20, .fixed = 5, .clean = 4});
+  node.memory().hold(second, *gpu, {.resident = 1, .away = 2, .host = 3});
+  const std::string status = node.status(kStart, {});
+  EXPECT_NE(status.find(R"("memory_bytes":1038,"resident_bytes":11,"swapped_bytes":22,)"
+                        R"("clean_bytes":4,"fixed_bytes":5,"host_bytes":3})"),
+            std::string::npos)
+      << status;
+  EXPECT_NE(status.find(R"("memory_bytes":18874368,"capacity_bytes":18874368,)"
+                        R"("visible_bytes":15728640,"other_bytes":0,)"),
+            std::string::npos)
+      << status;
+}
+
+TEST_F(NodeTest, WhatIsMeasuredReachesTheCore) {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
+  Node node(options_, {}, kStart);
+  const auto gpu = node.add_gpu(kStart, gpu_with(kUuid, 8 * kGiB), Node::Origin::found, effects_);
+  for (int poll = 0; poll < 2; ++poll) node.measure(kStart, *gpu, 5 * kGiB, effects_);
+  const std::string status = node.status(kStart, {});
+  EXPECT_NE(status.find("\"capacity_bytes\":" + std::to_string(5 * kGiB)), std::string::npos)
+      << status;
+  EXPECT_NE(status.find("\"other_bytes\":" + std::to_string(3 * kGiB)), std::string::npos);
+}
+
 TEST_F(NodeTest, StatusAddsWhatEarlierDaemonsBilled) {
   Node node(options_, {}, kStart);
   const auto gpu = node.add_gpu(kStart, gpu_with(kUuid), Node::Origin::found, effects_);

@@ -32,7 +32,10 @@ void write_gpu(JsonWriter& json, const core::GpuView& gpu, const GpuLabels& labe
   json.key("index").number(index_of(gpu.gpu));
   json.key("uuid").text(labels.uuid);
   json.key("name").text(labels.name);
-  json.key("memory_bytes").number(gpu.capacity_bytes);
+  json.key("memory_bytes").number(labels.memory_bytes);
+  json.key("capacity_bytes").number(gpu.capacity_bytes);
+  json.key("visible_bytes").number(labels.visible_bytes);
+  json.key("other_bytes").number(labels.other_bytes);
   json.key("mig").boolean(labels.is_mig);
   json.key("mps").boolean(labels.mps_active);
   json.key("mode").text(mode_word(gpu.policy.mode));
@@ -57,7 +60,8 @@ void write_gpu(JsonWriter& json, const core::GpuView& gpu, const GpuLabels& labe
 }
 
 void write_use(JsonWriter& json, const core::TenantOnGpu& use, const TenantLabels& labels) {
-  const auto memory = labels.memory_bytes.find(use.gpu);
+  const auto found = labels.memory.find(use.gpu);
+  const MemoryLabels memory = found != labels.memory.end() ? found->second : MemoryLabels{};
   json.begin_object();
   json.key("gpu").number(index_of(use.gpu));
   json.key("state").text(state_word(use.state));
@@ -66,7 +70,12 @@ void write_use(JsonWriter& json, const core::TenantOnGpu& use, const TenantLabel
   json.key("waiting_now_s").seconds(use.waiting_now);
   json.key("longest_wait_s").seconds(use.longest_wait);
   json.key("windows").number(use.windows);
-  json.key("memory_bytes").number(memory != labels.memory_bytes.end() ? memory->second : 0);
+  json.key("memory_bytes").number(memory.allocated_bytes);
+  json.key("resident_bytes").number(memory.held.resident);
+  json.key("swapped_bytes").number(memory.held.away);
+  json.key("clean_bytes").number(memory.held.clean);
+  json.key("fixed_bytes").number(memory.held.fixed);
+  json.key("host_bytes").number(memory.held.host);
   json.end_object();
 }
 
@@ -113,6 +122,25 @@ void write_host(JsonWriter& json, const HostView& host) {
   json.end_array().end_object();
 }
 
+void write_memory(JsonWriter& json, const MemoryExtract& memory) {
+  json.key("memory").begin_array();
+  for (const MemoryPoint& point : memory.points) {
+    json.begin_object().key("gpu").number(index_of(point.gpu));
+    json.key("tenant").number(number_of(point.tenant));
+    json.key("at_us").number(point.at.ns() / 1000);
+    json.key("resident_bytes").number(point.resident_bytes).end_object();
+  }
+  json.end_array().key("moves").begin_array();
+  for (const MemoryMove& move : memory.moves) {
+    json.begin_object().key("gpu").number(index_of(move.gpu));
+    json.key("tenant").number(number_of(move.tenant));
+    json.key("way").text(move.way == MemoryMove::Way::out ? "out" : "in");
+    json.key("start_us").number(move.start.ns() / 1000);
+    json.key("end_us").number(move.end.ns() / 1000).end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 std::string tenant_name(const std::string& pod_namespace, const std::string& pod,
@@ -137,10 +165,13 @@ std::string status_text(const core::NodeView& view, const NodeLabels& labels) {
   return json.take();
 }
 
-std::string trace_text(const TraceExtract& extract, const NodeLabels& labels) {
+std::string trace_text(const TraceExtract& extract, const MemoryExtract& memory,
+                       const NodeLabels& labels) {
   // Tenants that have left are listed too: the timeline still shows them.
   std::set<core::TenantId> tenants;
   for (const TraceInterval& interval : extract.intervals) tenants.insert(interval.tenant);
+  for (const MemoryPoint& point : memory.points) tenants.insert(point.tenant);
+  for (const MemoryMove& move : memory.moves) tenants.insert(move.tenant);
 
   JsonWriter json;
   json.begin_object().key("gpus").begin_array();
@@ -163,7 +194,9 @@ std::string trace_text(const TraceExtract& extract, const NodeLabels& labels) {
     json.key("start_us").number(interval.start.ns() / 1000);
     json.key("end_us").number(interval.end.ns() / 1000).end_object();
   }
-  json.end_array().end_object();
+  json.end_array();
+  write_memory(json, memory);
+  json.end_object();
   return json.take();
 }
 

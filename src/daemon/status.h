@@ -13,7 +13,9 @@
 
 #include "base/instant.h"
 #include "core/view.h"
+#include "daemon/held_memory.h"
 #include "daemon/host_view.h"
+#include "daemon/memory_trace.h"
 #include "daemon/trace.h"
 
 namespace nvs::daemon {
@@ -23,6 +25,14 @@ struct GpuLabels {
   std::string name;
   bool is_mig = false;
   bool mps_active = false;
+  std::uint64_t memory_bytes = 0;   // what it has, or is treated as having; 0: not known
+  std::uint64_t visible_bytes = 0;  // of that, what programs that come now see
+  std::uint64_t other_bytes = 0;    // used by nobody's allocations: contexts, foreign programs
+};
+
+struct MemoryLabels {
+  std::uint64_t allocated_bytes = 0;
+  HeldMemory held;  // of clients that tell
 };
 
 struct TenantLabels {
@@ -31,7 +41,7 @@ struct TenantLabels {
   std::string pod;
   std::string pod_namespace;
   std::string container;
-  std::map<core::GpuId, std::uint64_t> memory_bytes;  // of all its clients
+  std::map<core::GpuId, MemoryLabels> memory;  // of all its clients
 };
 
 struct NodeLabels {
@@ -53,6 +63,7 @@ std::string tenant_name(const std::string& pod_namespace, const std::string& pod
 std::string status_text(const core::NodeView& view, const NodeLabels& labels);
 
 // The result of the admin command `trace`: times are microseconds of the daemon's clock.
-std::string trace_text(const TraceExtract& extract, const NodeLabels& labels);
+std::string trace_text(const TraceExtract& extract, const MemoryExtract& memory,
+                       const NodeLabels& labels);
 
 }  // namespace nvs::daemon

@@ -19,13 +19,26 @@ NodeLabels labels() {
   node.folder = "/var/run/nvshare";
   node.pid = 321;
   node.uptime = Duration::from_ms(1500);
-  node.gpus = {{.uuid = "GPU-1", .name = "NVIDIA H200", .is_mig = false, .mps_active = true}};
+  node.gpus = {{.uuid = "GPU-1",
+                .name = "NVIDIA H200",
+                .is_mig = false,
+                .mps_active = true,
+                .memory_bytes = 160,
+                .visible_bytes = 150,
+                .other_bytes = 20}};
   node.tenants[kTenant] = {.name = "ml/train",
                            .program = "python3",
                            .pod = "train",
                            .pod_namespace = "ml",
                            .container = "3f4e1c0d9b8a",
-                           .memory_bytes = {{kGpu, 1024}}};
+                           .memory = {{kGpu,
+                                       {.allocated_bytes = 1024,
+                                        .held = {.resident = 600,
+                                                 .away = 300,
+                                                 .fixed = 100,
+                                                 .asked = 7,
+                                                 .clean = 50,
+                                                 .host = 400}}}}};
   node.clients[kClient] = 4242;
   node.host = {.cap_bytes = 900,
                .segment_bytes = 100,
@@ -72,17 +85,20 @@ core::NodeView view() {
 TEST(StatusText, SaysEverythingInItsPlace) {
   EXPECT_EQ(status_text(view(), labels()),
             R"({"version":"0.1.0","folder":"/var/run/nvshare","pid":321,"uptime_s":1.5,)"
-            R"("host_memory":{"cap_bytes":900,"segment_bytes":100,"held_bytes":300,"kept_bytes":40,)"
-            R"("promised_bytes":10,"ready_bytes":200,"touching_bytes":20,"freeing_bytes":30,)"
+            R"("host_memory":{"cap_bytes":900,"segment_bytes":100,"held_bytes":300,)"
+            R"("kept_bytes":40,"promised_bytes":10,"ready_bytes":200,"touching_bytes":20,)"
+            R"("freeing_bytes":30,)"
             R"("refused":4,"huge_pages":true,"tenants":[{"id":5,"held_bytes":300}]},"gpus":[)"
-            R"({"index":0,"uuid":"GPU-1","name":"NVIDIA H200","memory_bytes":140,"mig":false,)"
+            R"({"index":0,"uuid":"GPU-1","name":"NVIDIA H200","memory_bytes":160,)"
+            R"("capacity_bytes":140,"visible_bytes":150,"other_bytes":20,"mig":false,)"
             R"("mps":true,"mode":"serial","window_ms":2.5,"turn_s":30,"holder":5,"waiting":3,)"
             R"("switches":44,"held_s":12,"handover_s":0.0015,"loose":[6,7]}],"tenants":[)"
             R"({"id":5,"name":"ml/train","program":"python3","pod":"train","namespace":"ml",)"
             R"("container":"3f4e1c0d9b8a","priority":"high","weight":250,"paused":true,)"
             R"("clients":[{"id":9,"pid":4242}],"gpus":[{"gpu":0,"state":"draining","used_s":1.1,)"
             R"("waited_s":0.2,"waiting_now_s":0.02,"longest_wait_s":0.15,"windows":17,)"
-            R"("memory_bytes":1024}]}]})");
+            R"("memory_bytes":1024,"resident_bytes":600,"swapped_bytes":300,"clean_bytes":50,)"
+            R"("fixed_bytes":100,"host_bytes":400}]}]})");
 }
 
 TEST(StatusText, WhatIsNotSetIsNull) {
@@ -100,6 +116,7 @@ TEST(StatusText, LabelsMayLack) {
   EXPECT_EQ(status["tenants"][0]["name"], "");
   EXPECT_EQ(status["tenants"][0]["clients"][0]["pid"], 0);
   EXPECT_EQ(status["tenants"][0]["gpus"][0]["memory_bytes"], 0);
+  EXPECT_EQ(status["tenants"][0]["gpus"][0]["resident_bytes"], 0);
 }
 
 TEST(StatusText, HostileNamesStayNames) {
@@ -120,14 +137,24 @@ TEST(TraceText, NamesWhoIsInIt) {
       {kGpu, core::TenantId{6}, 1, TraceKind::wait, Instant::from_ns(0), Instant::from_ns(7'000)},
       {kGpu, kTenant, 1, TraceKind::drain, Instant::from_ns(5'000'000),
        Instant::from_ns(6'000'000)}};
-  EXPECT_EQ(trace_text(extract, labels()),
+  const core::TenantId third{8};
+  const MemoryExtract memory{
+      .points = {{kGpu, kTenant, Instant::from_ns(2'000'500), 512}},
+      .moves = {
+          {kGpu, kTenant, MemoryMove::Way::out, Instant::from_ns(3'000), Instant::from_ns(4'000)},
+          {kGpu, third, MemoryMove::Way::in, Instant::from_ns(5'000), Instant::from_ns(6'000)}}};
+  EXPECT_EQ(trace_text(extract, memory, labels()),
             R"({"gpus":[{"index":0,"uuid":"GPU-1","name":"NVIDIA H200"}],)"
-            R"("tenants":[{"id":5,"name":"ml/train"},{"id":6,"name":""}],"cut":false,"intervals":[)"
+            R"("tenants":[{"id":5,"name":"ml/train"},{"id":6,"name":""},{"id":8,"name":""}],)"
+            R"("cut":false,"intervals":[)"
             R"({"gpu":0,"tenant":5,"kind":"open","clients":2,"start_us":1000,"end_us":5000},)"
             R"({"gpu":0,"tenant":6,"kind":"wait","clients":1,"start_us":0,"end_us":7},)"
-            R"({"gpu":0,"tenant":5,"kind":"drain","clients":1,"start_us":5000,"end_us":6000}]})");
+            R"({"gpu":0,"tenant":5,"kind":"drain","clients":1,"start_us":5000,"end_us":6000}],)"
+            R"("memory":[{"gpu":0,"tenant":5,"at_us":2000,"resident_bytes":512}],"moves":[)"
+            R"({"gpu":0,"tenant":5,"way":"out","start_us":3,"end_us":4},)"
+            R"({"gpu":0,"tenant":8,"way":"in","start_us":5,"end_us":6}]})");
   extract.is_cut = true;
-  EXPECT_EQ(json::parse(trace_text(extract, labels()))["cut"], true);
+  EXPECT_EQ(json::parse(trace_text(extract, {}, labels()))["cut"], true);
 }
 
 TEST(TenantName, IsThePodThenTheProgramThenTheProcess) {

@@ -60,6 +60,9 @@ GpuStatus gpu_of(const Json& object) {
   gpu.switches = or_zero<std::uint64_t>(object, "switches");
   gpu.held_s = or_zero<double>(object, "held_s");
   gpu.handover_s = or_zero<double>(object, "handover_s");
+  gpu.capacity_bytes = or_zero<std::uint64_t>(object, "capacity_bytes");
+  gpu.visible_bytes = or_zero<std::uint64_t>(object, "visible_bytes");
+  gpu.other_bytes = or_zero<std::uint64_t>(object, "other_bytes");
   return gpu;
 }
 
@@ -73,6 +76,11 @@ UseStatus use_of(const Json& object) {
   use.longest_wait_s = or_zero<double>(object, "longest_wait_s");
   use.windows = or_zero<std::uint64_t>(object, "windows");
   use.memory_bytes = or_zero<std::uint64_t>(object, "memory_bytes");
+  use.resident_bytes = or_zero<std::uint64_t>(object, "resident_bytes");
+  use.swapped_bytes = or_zero<std::uint64_t>(object, "swapped_bytes");
+  use.clean_bytes = or_zero<std::uint64_t>(object, "clean_bytes");
+  use.fixed_bytes = or_zero<std::uint64_t>(object, "fixed_bytes");
+  use.host_bytes = or_zero<std::uint64_t>(object, "host_bytes");
   return use;
 }
 
@@ -93,7 +101,8 @@ TenantStatus tenant_of(const Json& object) {
 HostMemoryStatus host_memory_of(const Json& object) {
   HostMemoryStatus memory;
   memory.cap_bytes = object.at("cap_bytes").get<std::uint64_t>();
-  memory.held_bytes = or_zero<std::uint64_t>(object, "held_bytes");
+  memory.held_bytes =
+      or_zero<std::uint64_t>(object, "held_bytes") + or_zero<std::uint64_t>(object, "kept_bytes");
   memory.ready_bytes = or_zero<std::uint64_t>(object, "ready_bytes");
   memory.refused = or_zero<std::uint64_t>(object, "refused");
   return memory;

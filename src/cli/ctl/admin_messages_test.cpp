@@ -10,8 +10,10 @@ namespace {
 
 constexpr const char* kStatus = R"({"ok":true,"result":{
   "version":"0.1.0","folder":"/f","pid":12,"uptime_s":3.5,"new_field":[1],
-  "host_memory":{"cap_bytes":4096,"held_bytes":1024,"ready_bytes":2048,"refused":3,"new":1},
+  "host_memory":{"cap_bytes":4096,"held_bytes":1000,"kept_bytes":24,"ready_bytes":2048,
+    "refused":3,"new":1},
   "gpus":[{"index":0,"uuid":"GPU-aa","name":"H200","memory_bytes":1024,"mig":false,"mode":"auto",
+    "capacity_bytes":900,"visible_bytes":800,"other_bytes":100,
     "window_ms":20,"turn_s":null,"holder":4,"waiting":1,"switches":2,"held_s":1.5,"handover_s":0.1,
     "loose":[]},
     {"index":1,"uuid":"GPU-bb","name":"H200","memory_bytes":0,"mig":true,"mode":"serial",
@@ -19,7 +21,9 @@ constexpr const char* kStatus = R"({"ok":true,"result":{
   "tenants":[{"id":4,"name":"train.py","program":"python","pod":null,"namespace":null,
     "container":null,"priority":"high","weight":100,"paused":true,"clients":[{"id":9,"pid":77}],
     "gpus":[{"gpu":0,"state":"running","used_s":1.25,"waited_s":0.5,"waiting_now_s":0,
-      "longest_wait_s":0.25,"windows":7,"memory_bytes":4096}]}]}})";
+      "longest_wait_s":0.25,"windows":7,"memory_bytes":4096,"resident_bytes":2048,
+      "swapped_bytes":1000,
+      "clean_bytes":24,"fixed_bytes":48,"host_bytes":1500}]}]}})";
 
 TEST(AdminMessages, RequestsAreOneLine) {
   EXPECT_EQ(status_request(), R"({"command":"status"})");
@@ -62,7 +66,17 @@ TEST(AdminMessages, StatusIsRead) {
   ASSERT_EQ(node->tenants[0].uses.size(), 1u);
   EXPECT_EQ(node->tenants[0].uses[0].state, "running");
   EXPECT_EQ(node->tenants[0].uses[0].used_s, 1.25);
-  EXPECT_EQ(node->tenants[0].uses[0].memory_bytes, 4096u);
+  const UseStatus& use = node->tenants[0].uses[0];
+  EXPECT_EQ(use.memory_bytes, 4096u);
+  EXPECT_EQ(use.resident_bytes, 2048u);
+  EXPECT_EQ(use.swapped_bytes, 1000u);
+  EXPECT_EQ(use.clean_bytes, 24u);
+  EXPECT_EQ(use.fixed_bytes, 48u);
+  EXPECT_EQ(use.host_bytes, 1500u);
+  EXPECT_EQ(node->gpus[0].capacity_bytes, 900u);
+  EXPECT_EQ(node->gpus[0].visible_bytes, 800u);
+  EXPECT_EQ(node->gpus[0].other_bytes, 100u);
+  EXPECT_EQ(node->gpus[1].capacity_bytes, 0u) << "of an older daemon";
 }
 
 TEST(AdminMessages, ARefusalKeepsTheDaemonsWords) {

@@ -22,6 +22,9 @@ struct GpuStatus {
   std::uint64_t switches = 0;
   double held_s = 0;
   double handover_s = 0;
+  std::uint64_t capacity_bytes = 0;  // what tenants can have together; 0: not known
+  std::uint64_t visible_bytes = 0;   // what a program sees as its size
+  std::uint64_t other_bytes = 0;     // contexts, and programs that go round nvshare
 };
 
 struct UseStatus {  // of one GPU by one tenant
@@ -32,7 +35,12 @@ struct UseStatus {  // of one GPU by one tenant
   double waiting_now_s = 0;
   double longest_wait_s = 0;
   std::uint64_t windows = 0;
-  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_bytes = 0;    // allocated
+  std::uint64_t resident_bytes = 0;  // of that: can be moved, and is on the GPU
+  std::uint64_t swapped_bytes = 0;   // can be moved, and is not
+  std::uint64_t clean_bytes = 0;     // of resident: need not be copied to be moved out
+  std::uint64_t fixed_bytes = 0;     // cannot be moved
+  std::uint64_t host_bytes = 0;      // in host memory
 };
 
 struct TenantStatus {
@@ -47,7 +55,7 @@ struct TenantStatus {
 
 struct HostMemoryStatus {  // what the daemon lends for memory that is moved out of GPUs
   std::uint64_t cap_bytes = 0;
-  std::uint64_t held_bytes = 0;
+  std::uint64_t held_bytes = 0;  // what was kept from an earlier daemon is among it
   std::uint64_t ready_bytes = 0;
   std::uint64_t refused = 0;
 };

@@ -71,6 +71,48 @@ std::vector<std::string> tenant_lines(const NodeStatus& node, std::size_t width)
   return table.lines(width);
 }
 
+// What there is of the memory of GPUs whose size is known.
+std::vector<std::string> capacity_lines(const NodeStatus& node, std::size_t width) {
+  TextTable table({{"GPU", Align::right},
+                   {"CAPACITY", Align::right},
+                   {"VISIBLE", Align::right},
+                   {"OTHER", Align::right}});
+  bool is_empty = true;
+  for (const GpuStatus& gpu : node.gpus) {
+    if (gpu.capacity_bytes == 0) continue;
+    is_empty = false;
+    table.add({std::to_string(gpu.index), bytes_text(gpu.capacity_bytes),
+               memory_text(gpu.visible_bytes), memory_text(gpu.other_bytes)});
+  }
+  return is_empty ? std::vector<std::string>{} : table.lines(width);
+}
+
+// Where the memory is of tenants that tell.
+std::vector<std::string> memory_lines(const NodeStatus& node, std::size_t width) {
+  TextTable table({{"ID", Align::right},
+                   {"TENANT", Align::left, kNameColumnsMin},
+                   {"GPU", Align::right},
+                   {"ALLOCATED", Align::right},
+                   {"RESIDENT", Align::right},
+                   {"CLEAN", Align::right},
+                   {"SWAPPED", Align::right},
+                   {"FIXED", Align::right},
+                   {"HOST", Align::right}});
+  bool is_empty = true;
+  for (const TenantStatus& tenant : node.tenants) {
+    for (const UseStatus& use : tenant.uses) {
+      if ((use.resident_bytes | use.swapped_bytes | use.fixed_bytes | use.host_bytes) == 0)
+        continue;
+      is_empty = false;
+      table.add({std::to_string(tenant.id), tenant.name, std::to_string(use.gpu),
+                 bytes_text(use.memory_bytes), memory_text(use.resident_bytes),
+                 memory_text(use.clean_bytes), memory_text(use.swapped_bytes),
+                 memory_text(use.fixed_bytes), memory_text(use.host_bytes)});
+    }
+  }
+  return is_empty ? std::vector<std::string>{} : table.lines(width);
+}
+
 std::string host_memory_line(const HostMemoryStatus& memory) {
   if (memory.cap_bytes == 0) return "host memory: none is lent\n";
   std::string line = "host memory: " + bytes_text(memory.held_bytes) + " of " +
@@ -114,6 +156,9 @@ std::string status_table(const NodeStatus& node, std::size_t width) {
   text += "\n";
   text += node.tenants.empty() ? "No tenant. Start one: nvshare run -- COMMAND\n"
                                : joined(tenant_lines(node, width));
+  for (const auto& lines : {capacity_lines(node, width), memory_lines(node, width)}) {
+    if (!lines.empty()) text += "\n" + joined(lines);
+  }
   return text;
 }
 

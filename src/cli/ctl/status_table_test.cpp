@@ -20,6 +20,12 @@ ID  TENANT               GPU  STATE    PRIORITY    USED  WAITED  LONGEST  MEMORY
  2  research/llama-se..    0  waiting  high      50m00s    3.2s     20ms   20GiB
  2  research/llama-se..    1  idle     high        1.5s       0        0       -
  3  a?[31m??               -  paused   low            -       -        -       -
+
+GPU  CAPACITY  VISIBLE   OTHER
+  0    138GiB   137GiB  2.0GiB
+
+ID  TENANT    GPU  ALLOCATED  RESIDENT   CLEAN  SWAPPED   FIXED    HOST
+ 1  train.py    0      12GiB    7.0GiB  2.0GiB   4.0GiB  1.0GiB  5.0GiB
 )";
 
 TEST(StatusTable, FitsInto80Columns) { EXPECT_EQ(status_table(test_node(), 80), kIn80Columns); }

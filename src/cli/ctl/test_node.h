@@ -17,6 +17,9 @@ inline NodeStatus test_node() {
   GpuStatus first{0, "GPU-aa", "NVIDIA H200", 140 * kGib, "auto", 20, {},
                   1, 1,        104'233,       7000,       41.5};
   GpuStatus second{1, "GPU-bb", "NVIDIA H200", 140 * kGib, "serial", 20, 30.0, {}, 0, 0, 0, 0};
+  first.capacity_bytes = 138 * kGib;
+  first.visible_bytes = 137 * kGib;
+  first.other_bytes = 2 * kGib;
   node.gpus = {first, second};
   node.tenants = {
       {1,
@@ -25,7 +28,8 @@ inline NodeStatus test_node() {
        100,
        false,
        {4001},
-       {{0, "running", 4000, 120.5, 0, 0.0421, 90'000, 12 * kGib}}},
+       {{0, "running", 4000, 120.5, 0, 0.0421, 90'000, 12 * kGib, 7 * kGib, 4 * kGib, 2 * kGib,
+         kGib, 5 * kGib}}},
       {2,
        "research/llama-serve-7c9d8f5b6-x2x4q",
        "high",

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -37,18 +39,27 @@ class TraceWriter {
 
   TraceFile write() {
     for (const Json& gpu : result_.at("gpus")) add_gpu(gpu);
+    // Of an older daemon there are only windows.
+    const Json none = Json::array();
     const Json& intervals = result_.at("intervals");
-    std::int64_t first = INT64_MAX;
+    const Json& moves = result_.contains("moves") ? result_["moves"] : none;
+    const Json& points = result_.contains("memory") ? result_["memory"] : none;
+    first_ = std::min(
+        {earliest(intervals, "start_us"), earliest(moves, "start_us"), earliest(points, "at_us")});
+    std::int64_t last = first_;
     for (const Json& interval : intervals) {
-      first = std::min(first, interval.at("start_us").get<std::int64_t>());
-    }
-    std::int64_t last = first;
-    for (const Json& interval : intervals) {
-      add_interval(interval, first);
+      const Track track = track_of(interval, "");
+      add_slice(interval, track, "window", interval.at("kind").get<std::string>());
       last = std::max(last, interval.at("end_us").get<std::int64_t>());
     }
+    // On a track of their own: they overlap with windows, and slices of one track must not.
+    for (const Json& move : moves) {
+      const Track track = track_of(move, " memory");
+      add_slice(move, track, "memory", "moving " + move.at("way").get<std::string>());
+    }
+    for (const Json& point : points) add_point(point);
     return {"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + events_ + "\n]}\n",
-            intervals.size(), static_cast<double>(last - first) / kUsPerSecond,
+            intervals.size(), static_cast<double>(last - first_) / kUsPerSecond,
             result_.value("cut", false)};
   }
 
@@ -73,40 +84,61 @@ class TraceWriter {
     add_label("process_sort_index", id, "sort_index", index);
   }
 
-  // A tenant's track appears with its first interval: most tenants use few of the GPUs.
-  Track track_of(std::uint64_t gpu, std::uint64_t tenant) {
+  static std::int64_t earliest(const Json& list, const char* key) {
+    std::int64_t first = INT64_MAX;
+    for (const Json& one : list) first = std::min(first, one.at(key).get<std::int64_t>());
+    return first;
+  }
+
+  std::string name_of(std::uint64_t tenant) const {
+    const auto name = names_.find(tenant);
+    const std::string number = std::to_string(tenant);
+    return name == names_.end() ? "tenant " + number : name->second + " (" + number + ")";
+  }
+
+  // A tenant's track appears with its first slice: most tenants use few of the GPUs.
+  Track track_of(const Json& slice, const std::string& what) {
+    const auto gpu = slice.at("gpu").get<std::uint64_t>();
+    const auto tenant = slice.at("tenant").get<std::uint64_t>();
     const std::uint64_t next = kFirstThread + tracks_.size();
-    const auto [found, is_new] = tracks_.insert({{gpu, tenant}, Track{gpu + kFirstProcess, next}});
+    const auto [found, is_new] =
+        tracks_.insert({{gpu, tenant, what}, Track{gpu + kFirstProcess, next}});
     const Track track = found->second;
     if (is_new) {
       const Json id = {{"pid", track.process}, {"tid", track.thread}};
-      const auto name = names_.find(tenant);
-      const std::string number = std::to_string(tenant);
-      add_label("thread_name", id, "name",
-                name == names_.end() ? "tenant " + number : name->second + " (" + number + ")");
+      add_label("thread_name", id, "name", name_of(tenant) + what);
       add_label("thread_sort_index", id, "sort_index", tenant);
     }
     return track;
   }
 
-  void add_interval(const Json& interval, std::int64_t first) {
-    const auto start = interval.at("start_us").get<std::int64_t>();
-    const auto end = interval.at("end_us").get<std::int64_t>();
-    const auto tenant = interval.at("tenant").get<std::uint64_t>();
-    const Track track = track_of(interval.at("gpu").get<std::uint64_t>(), tenant);
+  void add_slice(const Json& slice, const Track& track, const char* category,
+                 const std::string& name) {
+    const auto start = slice.at("start_us").get<std::int64_t>();
+    const auto end = slice.at("end_us").get<std::int64_t>();
     add({{"ph", "X"},
-         {"name", interval.at("kind")},
-         {"cat", "window"},
+         {"name", name},
+         {"cat", category},
          {"pid", track.process},
          {"tid", track.thread},
-         {"ts", start - first},
+         {"ts", start - first_},
          {"dur", std::max<std::int64_t>(end - start, 0)},
-         {"args", {{"tenant", tenant}}}});
+         {"args", {{"tenant", slice.at("tenant")}}}});
+  }
+
+  void add_point(const Json& point) {
+    add({{"ph", "C"},
+         {"name", name_of(point.at("tenant").get<std::uint64_t>()) + " resident"},
+         {"cat", "memory"},
+         {"pid", point.at("gpu").get<std::uint64_t>() + kFirstProcess},
+         {"ts", point.at("at_us").get<std::int64_t>() - first_},
+         {"args", {{"bytes", point.at("resident_bytes")}}}});
   }
 
   const Json& result_;
   std::map<std::uint64_t, std::string> names_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Track> tracks_;
+  std::int64_t first_ = 0;  // the begin of the file's time
+  std::map<std::tuple<std::uint64_t, std::uint64_t, std::string>, Track> tracks_;
   std::string events_;
 };
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline of memory, for the last minutes: how much of each GPU's memory a tenant had, and
+// when its memory moved in and out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/instant.h"
+#include "core/event.h"
+#include "core/ids.h"
+#include "daemon/ring.h"
+
+namespace nvs::daemon {
+
+struct MemoryPoint {
+  core::GpuId gpu{};
+  core::TenantId tenant{};
+  Instant at;
+  std::uint64_t resident_bytes = 0;  // from then on
+  bool operator==(const MemoryPoint&) const = default;
+};
+
+struct MemoryMove {
+  enum class Way : std::uint8_t { out, in };
+  core::GpuId gpu{};
+  core::TenantId tenant{};
+  Way way = Way::out;
+  Instant start;
+  Instant end;
+  bool operator==(const MemoryMove&) const = default;
+};
+
+struct MemoryExtract {
+  std::vector<MemoryPoint> points;  // in the order of time
+  std::vector<MemoryMove> moves;
+};
+
+class MemoryTrace {
+ public:
+  static constexpr std::size_t kEntriesMax = 100'000;  // of each kind
+  // Points of a tenant on a GPU are no closer than this: the later value counts.
+  static constexpr Duration kPointsApart = Duration::from_ms(10);
+  // Chunks that move with less than this in between are one move.
+  static constexpr Duration kMovePause = Duration::from_ms(100);
+
+  explicit MemoryTrace(std::size_t entries_max = kEntriesMax);
+
+  // Each event before it is given to the core.
+  void record(Instant now, const core::Event& event);
+
+  // What was since `now - last`, and of that the newest `max` of each kind.
+  MemoryExtract last(Instant now, Duration last, std::size_t max = kEntriesMax) const;
+
+ private:
+  using Key = std::pair<core::GpuId, core::TenantId>;
+  struct Held {
+    std::uint64_t resident = 0;
+    std::uint64_t away = 0;
+  };
+  struct Client {
+    core::TenantId tenant{};
+    std::map<core::GpuId, Held> gpus = {};
+  };
+  struct TenantOnGpu {
+    std::uint64_t resident = 0;
+    std::uint64_t clients = 0;  // that have told; with the last one it goes
+    Instant heard;
+    Instant point_at;
+    std::optional<std::uint64_t> point;  // its latest one, by number
+    std::optional<MemoryMove> move;      // that goes on, or ended a moment ago
+  };
+
+  void hold(Instant now, const core::MemoryHeld& held);
+  void leave(Instant now, core::ClientId client);
+  void set_level(Instant now, const Key& key, TenantOnGpu& tenant, std::uint64_t resident);
+  void follow_move(Instant now, const Key& key, TenantOnGpu& tenant, MemoryMove::Way way);
+  void end_move(TenantOnGpu& tenant);
+
+  Ring<MemoryPoint> points_;
+  Ring<MemoryMove> moves_;
+  std::unordered_map<core::ClientId, Client> clients_;
+  std::map<Key, TenantOnGpu> tenants_;
+};
+
+}  // namespace nvs::daemon
