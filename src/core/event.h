@@ -90,8 +90,8 @@ struct MemoryHeld {
   std::uint64_t asked = 0;     // its threads wait to have that much more
   bool is_short = false;       // the driver had less than what is allowed
 };
-// How much of a GPU's memory there is for all clients together, what cannot be moved included; 0: not
-// known, and there is no limit.
+// How much of a GPU's memory there is for all clients together, for what cannot be moved too; 0: it
+// is not known, and there is no limit.
 struct CapacitySet {
   GpuId gpu;
   std::uint64_t bytes;

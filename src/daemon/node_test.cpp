@@ -140,6 +140,9 @@ TEST_F(NodeTest, StatusAddsUpWhatTheClientsOfATenantHold) {
                         R"("visible_bytes":15728640,"other_bytes":0,)"),
             std::string::npos)
       << status;
+  node.leave(kStart, kClient, effects_);
+  EXPECT_NE(node.status(kStart, {}).find("\"resident_bytes\":1,"), std::string::npos);
+  EXPECT_FALSE(node.memory().held(kClient, *gpu));
 }
 
 TEST_F(NodeTest, WhatIsMeasuredReachesTheCore) {
