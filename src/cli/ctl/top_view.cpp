@@ -66,6 +66,13 @@ std::vector<ViewLine> gpu_lines(const TopState& state, ScreenSize size) {
   return lines;
 }
 
+// All of it, or what of it is on the GPU.
+std::string use_text(const UseStatus& use) {
+  const std::string all = bytes_text(use.memory_bytes);
+  if (use.swapped_bytes == 0 || use.swapped_bytes > use.memory_bytes) return all;
+  return bytes_text(use.memory_bytes - use.swapped_bytes) + "/" + all;
+}
+
 std::vector<ViewLine> tenant_lines(const TopState& state, ScreenSize size) {
   TextTable table({{"ID", Align::right},
                    {"TENANT", Align::left, kNameColumnsMin},
@@ -82,7 +89,7 @@ std::vector<ViewLine> tenant_lines(const TopState& state, ScreenSize size) {
                row.use->state, row.tenant->priority, bar(row.share, bar_columns(size.columns)),
                share_text(row.share),
                row.use->waiting_now_s > 0 ? seconds_text(row.use->waiting_now_s) : "-",
-               seconds_text(row.use->longest_wait_s), bytes_text(row.use->memory_bytes)});
+               seconds_text(row.use->longest_wait_s), use_text(*row.use)});
   }
   std::vector<ViewLine> lines;
   for (const std::string& line : table.lines(size.columns)) lines.push_back({line});

@@ -33,10 +33,10 @@ GPU  NAME  MODE    WINDOW  HOLDER    WAITING  HELD
   0  H200  auto      20ms  train.py        1  [||||||||]  99%
   1  H200  serial    20ms  -               0  [        ]   0%
 
-ID  TENANT          GPU  STATE    PRIO    SHARE             NOW  LONGEST  MEMORY
- 2  research/lla..    0  waiting  high    [||||||  ]  74%  12ms     20ms   20GiB
- 1  train.py          0  running  normal  [||      ]  25%     -     42ms   12GiB
- 2  research/lla..    1  idle     high    [        ]   0%     -        0       0
+ID  TENANT    GPU  STATE    PRIO    SHARE             NOW  LONGEST        MEMORY
+ 2  resear..    0  waiting  high    [||||||  ]  74%  12ms     20ms         20GiB
+ 1  train.py    0  running  normal  [||      ]  25%     -     42ms  8.0GiB/12GiB
+ 2  resear..    1  idle     high    [        ]   0%     -        0             0
 )";
 
 TEST(TopView, FitsInto80Columns) {
