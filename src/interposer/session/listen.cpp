@@ -80,6 +80,8 @@ bool reconnect() {
   if (!connection::connect()) return false;
   forget_daemon();
   say_hello();
+  if (const std::uint64_t kept = swap::host_kept(); kept > 0)
+    connection::send(wire::KeptHost{kept});
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     Gpu& mine = gpus[gpu];
     // Without a thread to drain it, a GPU cannot be shared: it is used freely.

@@ -72,7 +72,9 @@ bool has_daemon(int gpu) {
     std::uint32_t still = kAsked;
     known[gpu].compare_exchange_strong(still, kYes);
   }
-  return known[gpu].load(std::memory_order_acquire) == kYes;
+  if (known[gpu].load(std::memory_order_acquire) != kYes) return false;
+  swap::wait_for_word(gpu);
+  return true;
 }
 
 bool has_any_daemon() { return any_asked.load(std::memory_order_acquire); }

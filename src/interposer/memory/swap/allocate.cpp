@@ -23,8 +23,6 @@ constexpr std::int64_t kShortPause_ns = 2'000'000;
 constexpr std::int64_t kShortPatience_ns = 20'000'000'000;
 // The same where nobody else is known to be there.
 constexpr std::int64_t kAlonePatience_ns = 300'000'000;
-// How long a process waits for the daemon's first word about memory.
-constexpr std::int64_t kFirstWord_ns = 1'000'000'000;
 
 struct Place {
   std::uint64_t context = 0;
@@ -181,32 +179,9 @@ CUresult make_in_room(const Place& place, std::uint64_t bytes, RegionKind kind,
   return CUDA_SUCCESS;
 }
 
-bool has_word(int gpu, std::uint32_t& seen) {
-  const os::FutexGuard guard(lock);
-  seen = rooms[gpu].changes.load(std::memory_order_relaxed);
-  return rooms[gpu].number != 0 || rooms[gpu].is_free;
-}
-
-// Two that come at once must not both take all there is. A daemon that says nothing is not waited
-// for again.
-void wait_for_first_word(int gpu) {
-  std::uint32_t seen = 0;
-  const std::int64_t until_ns = os::monotonic_ns() + kFirstWord_ns;
-  while (!has_word(gpu, seen)) {
-    const std::int64_t left_ns = until_ns - os::monotonic_ns();
-    if (left_ns > 0) {
-      wait_for_change(gpu, seen, left_ns);
-      continue;
-    }
-    const os::FutexGuard guard(lock);
-    rooms[gpu].is_free = true;
-  }
-}
-
 Got make_region(const Place& place, std::uint64_t bytes, RegionKind kind, std::uint64_t& base) {
   vmm::Split split;
   if (!vmm::split_region(bytes, place.granularity, split)) return Got::nothing;
-  wait_for_first_word(place.device);
   if (!take_room(place.device, split.bytes)) return Got::nothing;
   base = reserve_addresses(split.bytes);
   const CUresult result = base != 0 ? make_in_room(place, bytes, kind, base) : CUDA_ERROR_UNKNOWN;

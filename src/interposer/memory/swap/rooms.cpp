@@ -15,8 +15,16 @@ constinit Room rooms[gate::kGpusMax] = {};
 
 namespace {
 
+constexpr std::int64_t kFirstWord_ns = 1'000'000'000;
+
 const volatile std::uint32_t* futex(int gpu) {
   return reinterpret_cast<const volatile std::uint32_t*>(&rooms[gpu].changes);
+}
+
+bool has_word(int gpu, std::uint32_t& seen) {
+  const os::FutexGuard guard(lock);
+  seen = rooms[gpu].changes.load(std::memory_order_relaxed);
+  return rooms[gpu].number != 0 || rooms[gpu].is_free;
 }
 
 }  // namespace
@@ -50,6 +58,20 @@ void all_changed() {
 void wait_for_change(int gpu, std::uint32_t seen, std::int64_t timeout_ns) {
   if (rooms[gpu].changes.load(std::memory_order_acquire) != seen) return;
   os::futex_wait(futex(gpu), seen, timeout_ns);
+}
+
+void wait_for_word(int gpu) {
+  std::uint32_t seen = 0;
+  const std::int64_t until_ns = os::monotonic_ns() + kFirstWord_ns;
+  while (!has_word(gpu, seen)) {
+    const std::int64_t left_ns = until_ns - os::monotonic_ns();
+    if (left_ns > 0) {
+      wait_for_change(gpu, seen, left_ns);
+      continue;
+    }
+    const os::FutexGuard guard(lock);
+    rooms[gpu].is_free = true;
+  }
 }
 
 void start_over_in_child() {

@@ -50,6 +50,10 @@ void all_changed();
 // Waits until the number of changes is not `seen` any more, for so long at most. Without the lock.
 void wait_for_change(int gpu, std::uint32_t seen, std::int64_t timeout_ns);
 
+// Waits for the daemon's first word about a GPU's memory: two that come at once must not both take
+// all there is. One that says nothing for a second is not waited for again. Without the lock.
+void wait_for_word(int gpu);
+
 void start_over_in_child();
 
 }  // namespace nvs::interposer::swap
