@@ -76,7 +76,7 @@ constexpr const char* kRules[kStates] = {
     ".l.......rrrrg",  // resident
     "......c......g",  // swapped
     "......z......g",  // zero
-    "..s0?r.......l",  // leaving; same: as the copy is
+    "..s0?r...l...l",  // leaving; same: as the copy is
     ".......ru....f",  // coming_fresh
     ".......rs....c",  // coming_copied
     ".......r0....z",  // coming_zeroed
@@ -111,7 +111,9 @@ char expected_letter(const Chunk& chunk, const Happening& what) {
   char rule = kRules[static_cast<int>(chunk.state)][static_cast<int>(what.event)];
   if (rule == '.' || !is_complete(chunk, what)) return '.';
   if (rule == '?') rule = chunk.place.is_some() ? 's' : '0';
-  return chunk.doomed ? 'g' : rule;
+  // A move that goes on ends later.
+  const bool goes_on = is_moving(chunk.state) && rule == letter_of(chunk.state);
+  return chunk.doomed && !goes_on ? 'g' : rule;
 }
 
 using Things = std::multiset<std::pair<std::uint64_t, std::uint32_t>>;
