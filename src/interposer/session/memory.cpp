@@ -10,6 +10,7 @@
 #include "interposer/memory/swap/host.h"
 #include "interposer/memory/swap/lane.h"
 #include "interposer/memory/swap/mover.h"
+#include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
@@ -92,12 +93,15 @@ void tell_all_holds() {
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) tell_holds(gpu);
 }
 
-ClosedGate::ClosedGate(int gpu) {
+ClosedGates::ClosedGates(std::uint32_t which) : is_so_(true) {
   lock.lock();
-  is_so_ = gpus[gpu].phase == Phase::closed;
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
+    const bool is_asked = (which & (1U << gpu)) != 0 && gpus[gpu].phase != Phase::unused;
+    is_so_ = is_so_ && (!is_asked || gpus[gpu].phase == Phase::closed);
+  }
 }
 
-ClosedGate::~ClosedGate() { lock.unlock(); }
+ClosedGates::~ClosedGates() { lock.unlock(); }
 
 void memory_is_complete(int gpu) {
   tell_holds(gpu);
@@ -164,6 +168,7 @@ void memory_start_over_in_child() {
   swap::forget_lanes_in_child();
   swap::forget_host_in_child();
   swap::forget_scraps_in_child();
+  swap::forget_peers_in_child();
 }
 
 }  // namespace nvs::interposer::session

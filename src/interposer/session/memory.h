@@ -23,14 +23,14 @@ void tell_all_holds();
 // All memory has come. For the mover.
 void memory_is_complete(int gpu);
 
-// While one lives, the gate of a GPU stays as it is.
-class ClosedGate {
+// While one lives, gates stay as they are.
+class ClosedGates {
  public:
-  explicit ClosedGate(int gpu);
-  ~ClosedGate();
-  ClosedGate(const ClosedGate&) = delete;
-  ClosedGate& operator=(const ClosedGate&) = delete;
-  // It is closed, and all that was submitted is done.
+  explicit ClosedGates(std::uint32_t gpus);  // one bit each
+  ~ClosedGates();
+  ClosedGates(const ClosedGates&) = delete;
+  ClosedGates& operator=(const ClosedGates&) = delete;
+  // All of these are closed, and all that was submitted there is done.
   bool is_so() const { return is_so_; }
 
  private:

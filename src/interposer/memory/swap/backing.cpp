@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/swap/backing.h"
 
+#include <bit>
+
 #include "interposer/exports/real.h"
+#include "interposer/gate/gate.h"
+#include "interposer/memory/swap/peers.h"
 #include "interposer/memory/vmm/split.h"
 
 namespace nvs::interposer::swap {
@@ -17,9 +21,13 @@ CUmemAllocationProp pages_of(int device) {
 CUresult map(int device, std::uint64_t address, std::uint64_t bytes, std::uint64_t handle) {
   const CUresult mapped = real<Row::cuMemMap>()(address, bytes, 0, handle, 0);
   if (mapped != CUDA_SUCCESS) return mapped;
-  const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, device},
-                               CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  const CUresult allowed = real<Row::cuMemSetAccess>()(address, bytes, &access, 1);
+  CUmemAccessDesc access[gate::kGpusMax];
+  std::size_t users = 0;
+  for (std::uint32_t left = users_of(device); left != 0; left &= left - 1) {
+    access[users++] = {{CU_MEM_LOCATION_TYPE_DEVICE, std::countr_zero(left)},
+                       CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  }
+  const CUresult allowed = real<Row::cuMemSetAccess>()(address, bytes, access, users);
   if (allowed != CUDA_SUCCESS) real<Row::cuMemUnmap>()(address, bytes);
   return allowed;
 }

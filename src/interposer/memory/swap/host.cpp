@@ -109,7 +109,11 @@ void map(const Lent& one) {
   os::close_file(one.file);
   constexpr long kMaxErrno = 4095;
   const bool failed = mapped < 0 && mapped >= -kMaxErrno;
-  if (!failed) make_known(reinterpret_cast<void*>(mapped), one.bytes);
+  if (!failed) {
+    // A child would have no use for it.
+    os::system_call(SYS_madvise, mapped, static_cast<long>(one.bytes), MADV_DONTFORK);
+    make_known(reinterpret_cast<void*>(mapped), one.bytes);
+  }
   const os::FutexGuard guard(lock);
   expected -= one.bytes < expected ? one.bytes : expected;
   if (failed || !host_room.add(segments + 1, one.bytes, static_cast<std::uint64_t>(mapped))) return;

@@ -5,6 +5,7 @@
 #include "interposer/memory/swap/backing.h"
 #include "interposer/memory/swap/flight.h"
 #include "interposer/memory/swap/host.h"
+#include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/session/memory.h"
 #include "interposer/session/thread.h"
@@ -61,11 +62,11 @@ class Mover {
     return begun;
   }
 
-  // Chooses the next chunk and marks it as being under way. Nothing leaves unless the gate is
-  // closed and drained, which the session's lock keeps so until the chunk is marked. All that is in
-  // flight ends before the direction changes.
+  // Chooses the next chunk and marks it as being under way. Nothing leaves unless the gates of all
+  // GPUs that can reach it are closed and drained, which the session's lock keeps so until the
+  // chunk is marked. All that is in flight ends before the direction changes.
   bool plan(Flight& flight) {
-    const session::ClosedGate closed(gpu_);
+    const session::ClosedGates closed(users_of(gpu_));
     const os::FutexGuard guard(lock);
     const Room& room = rooms[gpu_];
     const std::uint64_t allowed = room.number != 0 ? room.allowed : kNoLimit;
@@ -280,9 +281,15 @@ bool start_mover(int gpu) {
 
 bool begin_window(int gpu) {
   const os::FutexGuard guard(lock);
-  const vmm::Sums sums = regions.sums(gpu);
-  if (sums.away() != 0 || sums.coming != 0) return false;
-  return regions.written(gpu);
+  for (int owner = 0; owner < gate::kGpusMax; ++owner) {
+    if ((users_of(owner) & (1U << gpu)) == 0) continue;
+    const vmm::Sums sums = regions.sums(owner);
+    if (sums.away() != 0 || sums.coming != 0 || sums.leaving != 0) return false;
+  }
+  for (int owner = 0; owner < gate::kGpusMax; ++owner) {
+    if ((users_of(owner) & (1U << gpu)) != 0) regions.written(owner);
+  }
+  return true;
 }
 
 void forget_movers_in_child() {

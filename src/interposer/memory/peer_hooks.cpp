@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hooks: who may use whose memory. What the driver grants for its own allocations is granted for
+// memory that can be moved too.
+#include "interposer/memory/hook_support.h"
+#include "interposer/memory/swap/peers.h"
+
+namespace nvs::interposer::memory {
+namespace {
+
+int device_of(CUcontext context) {
+  CUcontext popped = nullptr;
+  CUdevice device = kUnknownDevice;
+  if (real<Row::cuCtxPushCurrent_v2>()(context) != CUDA_SUCCESS) return kUnknownDevice;
+  if (real<Row::cuCtxGetDevice>()(&device) != CUDA_SUCCESS) device = kUnknownDevice;
+  real<Row::cuCtxPopCurrent_v2>()(&popped);
+  return device;
+}
+
+int current_device() {
+  CUdevice device = kUnknownDevice;
+  return real<Row::cuCtxGetDevice>()(&device) == CUDA_SUCCESS ? device : kUnknownDevice;
+}
+
+}  // namespace
+}  // namespace nvs::interposer::memory
+
+namespace nvs::hooks {
+
+using namespace interposer::memory;
+using interposer::real;
+using interposer::Row;
+
+CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
+  const CUresult result = real<Row::cuCtxEnablePeerAccess>()(peerContext, Flags);
+  if (result == CUDA_SUCCESS) {
+    interposer::swap::peer_enabled(device_of(peerContext), current_device());
+  }
+  return result;
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext peerContext) {
+  const CUresult result = real<Row::cuCtxDisablePeerAccess>()(peerContext);
+  if (result == CUDA_SUCCESS) {
+    interposer::swap::peer_disabled(device_of(peerContext), current_device());
+  }
+  return result;
+}
+
+}  // namespace nvs::hooks

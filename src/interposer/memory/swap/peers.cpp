@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/memory/swap/peers.h"
+
+#include "interposer/exports/real.h"
+#include "interposer/memory/swap/rooms.h"
+
+namespace nvs::interposer::swap {
+namespace {
+
+constinit std::atomic<std::uint32_t> peers[gate::kGpusMax] = {};
+
+// With the lock held, so that no chunk comes or goes meanwhile.
+void set_access(int owner, int user, CUmemAccess_flags flags) {
+  const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, user}, flags};
+  for (vmm::Region* region = regions.newest(owner); region != nullptr; region = region->older()) {
+    const vmm::Split& split = region->split();
+    for (std::uint32_t i = 0; i < split.chunks; ++i) {
+      if (region->chunk(i).handle == 0) continue;
+      real<Row::cuMemSetAccess>()(region->base() + split.offset_of(i), split.bytes_of(i), &access,
+                                  1);
+    }
+  }
+}
+
+bool is_pair(int owner, int user) {
+  return owner >= 0 && owner < gate::kGpusMax && user >= 0 && user < gate::kGpusMax &&
+         owner != user;
+}
+
+}  // namespace
+
+std::uint32_t users_of(int device) {
+  return peers[device].load(std::memory_order_acquire) | (1U << device);
+}
+
+// Who comes in from now on gets it by itself, so that is said first.
+void peer_enabled(int owner, int user) {
+  if (!is_pair(owner, user)) return;
+  peers[owner].fetch_or(1U << user);
+  const os::FutexGuard guard(lock);
+  set_access(owner, user, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+}
+
+void peer_disabled(int owner, int user) {
+  if (!is_pair(owner, user)) return;
+  peers[owner].fetch_and(~(1U << user));
+  const os::FutexGuard guard(lock);
+  set_access(owner, user, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+}
+
+void forget_peers_in_child() {
+  for (auto& one : peers) one.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace nvs::interposer::swap

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which devices may use whose memory. A program that enables peer access expects it for all
+// allocations, present and future; pages that come back in must be given it again.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda_api/cuda_types.h"
+
+namespace nvs::interposer::swap {
+
+// The devices that may use this one's memory, one bit each; itself is among them.
+std::uint32_t users_of(int device);
+
+// The program has enabled it, or asked to end it; what is there already is brought up to date.
+void peer_enabled(int owner, int user);
+void peer_disabled(int owner, int user);
+
+void forget_peers_in_child();
+
+}  // namespace nvs::interposer::swap
