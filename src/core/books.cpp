@@ -73,6 +73,7 @@ Gate& Books::need_gate(Client& client, Gpu& gpu) {
   const auto after =
       std::find_if(seat->gates.begin(), seat->gates.end(),
                    [&client](const Gate* other) { return other->client > client.id; });
+  if (seat->gates.empty()) ++gpu.tenants;
   seat->gates.insert(after, gate.get());
   seat->recount(*gate);
   return *gate;

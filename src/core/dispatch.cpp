@@ -6,6 +6,7 @@
 #include "core/choice.h"
 #include "core/gangs.h"
 #include "core/readiness.h"
+#include "core/residency.h"
 #include "core/terms.h"
 #include "core/windows.h"
 
@@ -81,6 +82,7 @@ bool is_left_behind(const Seat& holder) {
 
 void dispatch(Node& node, Gpu& gpu) {
   gpu.account(node.now);
+  manage_memory(node, gpu);
   const Seat* waker = std::exchange(gpu.waker, nullptr);
   gpu.try_again.reset();
   if (!gpu.has_windows()) {
@@ -102,6 +104,7 @@ void dispatch(Node& node, Gpu& gpu) {
 void set_deadline(Node& node, Gpu& gpu) {
   std::optional<Instant> at = gpu.try_again;
   const auto no_later_than = [&at](Instant other) { at = at ? std::min(*at, other) : other; };
+  if (gpu.memory.due) no_later_than(*gpu.memory.due);
   if (gpu.open != nullptr) {
     if (!gpu.line.empty() && gpu.open->window_end > node.now) no_later_than(gpu.open->window_end);
     if (const auto until = gpu.presence.until(node.now); until && gpu.present == 1) {

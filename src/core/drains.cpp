@@ -45,7 +45,7 @@ template <class Which>
 bool let_in(Node& node, const Tenant& tenant, Which which) {
   bool any = false;
   for (const auto& seat : tenant.seats) {
-    if (!seat) continue;
+    if (!seat || seat->memory.outside) continue;  // its memory is away, or on its way out
     for (Gate* gate : seat->gates) {
       if (!gate->wants || !which(*gate)) continue;
       let_one_in(node, *gate);
@@ -94,7 +94,9 @@ bool on_drained(Node& node, Gate& gate, GrantId grant, bool waiting) {
   if (gate.state == GateState::closed) {
     // What somebody brought who was let in is done. Whoever could not drain may need more of it.
     const bool let_in = std::exchange(gate.let_in, false);
-    if (let_in && waiting && is_stalled(*gate.seat->tenant)) let_one_in(node, gate);
+    if (let_in && waiting && !gate.seat->memory.outside && is_stalled(*gate.seat->tenant)) {
+      let_one_in(node, gate);
+    }
     if (let_in && !waiting) {
       node.change(gate, [](Gate& it) { it.wants = false; });
       settle(node, *gate.seat);
@@ -111,7 +113,7 @@ bool on_drained(Node& node, Gate& gate, GrantId grant, bool waiting) {
   });
   set_timer(node, gate, std::nullopt);
   Seat& seat = *gate.seat;
-  if (seat.hold == Hold::open && gate.wants) {
+  if (seat.hold == Hold::open && gate.wants && gate.memory.away == 0) {
     join_window(node, gate);
   } else {
     settle(node, seat);

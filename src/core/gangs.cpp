@@ -94,6 +94,7 @@ bool is_active(const Seat& seat, Instant now) {
   if (!seat.gpu->has_windows()) return false;
   if (seat.hold == Hold::open) return seat.busy > 0;
   if (seat.wanting > 0) return true;
+  if (seat.memory.outside && seat.hold == Hold::none) return false;
   if (seat.closed == 0 && seat.hold == Hold::none) return false;
   return seat.ended_busy && (seat.hold == Hold::closing || now - seat.ended <= kGangMemory);
 }

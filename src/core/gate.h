@@ -2,10 +2,12 @@
 // A client's gate on a GPU, as far as the core can know it: what it was told, and what it answered.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
 #include "base/instant.h"
+#include "core/allowances.h"
 #include "core/ids.h"
 #include "core/policy.h"
 
@@ -22,13 +24,22 @@ enum class GateState : std::uint8_t {
   silent,   // told to close and not heard of since; nobody waits for it
 };
 
-// A client's memory on a GPU as it last told, in bytes.
-struct HeldMemory {
-  std::uint64_t number = 0;
+// A client's memory on a GPU, in bytes: as it last told, and what it was told about it.
+struct GateMemory {
+  bool told = false;
   std::uint64_t resident = 0;
   std::uint64_t away = 0;
   std::uint64_t fixed = 0;
   std::uint64_t asked = 0;
+  Allowances allowances;
+  bool shared = false;  // as it was last told
+  bool stuck = false;   // it had to move something, and nothing moved for a while
+  Instant moved;        // when something did, or when it was told to
+
+  // What it has on the GPU, or may have brought there by now.
+  std::uint64_t committed() const { return std::max(resident, allowances.most()); }
+  std::uint64_t base() const { return resident + away; }
+  std::uint64_t need() const { return resident + away + asked; }
 };
 
 struct Gate {
@@ -46,7 +57,7 @@ struct Gate {
   Instant heard;           // when it last said something after that
   Duration retry = kRefusalRetry;
   std::optional<Instant> timer;  // as it stands in Deadlines
-  HeldMemory memory;
+  GateMemory memory;
 };
 
 }  // namespace nvs::core

@@ -9,6 +9,7 @@
 
 #include "base/instant.h"
 #include "core/class_floors.h"
+#include "core/gpu_memory.h"
 #include "core/ids.h"
 #include "core/policy.h"
 #include "core/presence.h"
@@ -39,6 +40,9 @@ struct Gpu {
   std::uint64_t switches = 0;
   Duration held;
   Duration handover;
+
+  std::uint32_t tenants = 0;  // with a gate on it
+  GpuMemory memory;
 
   std::optional<Instant> timer;      // as it stands in Deadlines
   std::optional<Instant> try_again;  // when a gang that could not start may be able to

@@ -71,4 +71,21 @@ inline constexpr Duration kDrainMax = Duration::from_s(10);
 inline constexpr Duration kRefusalRetry = Duration::from_s(1);
 inline constexpr Duration kRefusalRetryMax = Duration::from_s(30);
 
+// Memory moves in chunks of this size; allowances are not raised by less, but for the last bit.
+inline constexpr std::uint64_t kMemoryStep = std::uint64_t{64} << 20;
+// A tenant without work for so long has no use for its turn, if moving its memory takes no longer.
+inline constexpr Duration kRestMin = Duration::from_ms(100);
+// A client that has to move memory and does not get anything moved for so long is not waited for.
+inline constexpr Duration kMoveStall = Duration::from_s(2);
+// After so long with less memory than there should be, a step more is tried.
+inline constexpr Duration kShortageStep = Duration::from_s(10);
+// A turn chosen by the core: so many times as long as moving takes, and as switches stalled.
+inline constexpr int kTurnSwaps = 5;
+inline constexpr int kTurnStalls = 19;
+// How many turns a class may be passed over for higher ones, by class: as kFloorShare has it.
+inline constexpr int kTurnsPassedLow = 1000 / kFloorShareLow - 1;
+inline constexpr int kTurnsPassedNormal = 1000 / kFloorShareNormal - 1;
+// Bytes a second and direction, until it is known better.
+inline constexpr std::uint64_t kSwapRate = 8'000'000'000;
+
 }  // namespace nvs::core

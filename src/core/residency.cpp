@@ -2,13 +2,182 @@
 #include "core/residency.h"
 
 #include <algorithm>
+#include <limits>
+
+#include "core/gangs.h"
+#include "core/memory_books.h"
+#include "core/memory_moves.h"
+#include "core/turns.h"
+#include "core/windows.h"
 
 namespace nvs::core {
+namespace {
+
+// Who has memory there, for how long, and who waits for it.
+void decide(Gpu& gpu, Division& division, Instant now) {
+  GpuMemory& memory = gpu.memory;
+  const bool had_turn = std::any_of(memory.seats.begin(), memory.seats.end(), [now](Seat* seat) {
+    return has_turn_in_memory(*seat, Occasion::turn_goes_on, now);
+  });
+  division = divide_memory(gpu, Occasion::turn_goes_on, now);
+  bool ends = false;
+  if (memory.tight) {
+    memory.turn.length = turn_length(gpu, now);
+    ends = leaves_out(division) && is_turn_over(gpu, now);
+    if (ends) division = divide_memory(gpu, Occasion::turn_ends, now);
+  } else {
+    memory.turn.length = {};
+    memory.turn.began.reset();
+  }
+  const Changes changes = settle_places(division, now);
+  if (ends) {
+    count_passed(gpu, changes.came_in);
+    memory.turn.began = now;  // unless somebody has to come in first
+  }
+  const bool changed = ends ? changes.any() : !had_turn && !changes.came_in.empty();
+  if (memory.tight && changed) change_turn(gpu, now);
+}
+
+// Those whose gates were opened before their memory was there, and have it now.
+void let_join(Node& node, Seat& seat) {
+  if (seat.hold != Hold::open || !seat.memory.in) return;
+  for (Gate* gate : seat.gates) {
+    if (gate->state == GateState::closed && gate->wants && gate->memory.away == 0) {
+      join_window(node, *gate);
+    }
+  }
+}
+
+void settle_all(Node& node, Tenant& tenant) {
+  for (const auto& seat : tenant.seats) {
+    if (seat) settle(node, *seat);
+  }
+}
+
+// Windows follow memory: whoever has to go is closed, whoever is complete stands in line.
+void follow(Node& node, Seat& seat) {
+  SeatMemory& memory = seat.memory;
+  const bool outside = memory.away > 0 || !memory.in;
+  const bool changed = std::exchange(memory.outside, outside) != outside;
+  if (!memory.in && seat.hold == Hold::open) end_window(node, seat);
+  if (outside && !seat.tenant->reserved.empty()) cancel_reservation(node, *seat.tenant);
+  const bool waited = memory.waits;
+  note_waits(seat, node.now);
+  if (changed || waited != memory.waits) settle_all(node, *seat.tenant);
+  let_join(node, seat);
+}
+
+std::optional<Instant> next_due(const Gpu& gpu, Instant now) {
+  const GpuMemory& memory = gpu.memory;
+  std::optional<Instant> at = stalls_at(gpu);
+  const auto no_later_than = [&at](Instant other) { at = at ? std::min(*at, other) : other; };
+  if (memory.shortage > 0) no_later_than(memory.shortage_since + kShortageStep);
+  if (!memory.tight || memory.waiting == 0) return at;
+  const Turn& turn = memory.turn;
+  if (turn.began) {
+    const Instant end = *turn.began + turn.length;
+    if (end > now) no_later_than(end);
+    // In serial mode a window that was begun is not cut short.
+    if (end <= now && gpu.open != nullptr && gpu.open->window_end > now) {
+      no_later_than(gpu.open->window_end);
+    }
+  }
+  for (const Seat* seat : memory.seats) {
+    if (seat->memory.in && !seat->memory.works && is_lively(*seat, now)) {
+      no_later_than(lively_until(*seat));
+    }
+  }
+  return at;
+}
+
+}  // namespace
 
 GpuPolicy within_limits(GpuPolicy policy) {
   policy.window = std::clamp(policy.window, kWindowMin, kWindowMax);
   if (policy.turn) policy.turn = std::clamp(*policy.turn, kTurnMin, kTurnMax);
   return policy;
+}
+
+std::uint64_t usable_bytes(const Gpu& gpu) {
+  if (gpu.capacity_bytes == 0) return std::numeric_limits<std::uint64_t>::max() / 4;
+  return gpu.capacity_bytes - std::min(gpu.memory.shortage, gpu.capacity_bytes);
+}
+
+void touch_memory(Node& node, Gpu& gpu) {
+  if (gpu.memory.seats.empty()) return;
+  gpu.memory.dirty = true;
+  node.touch(gpu);
+}
+
+void on_memory_held(Node& node, Gate& gate, const MemoryHeld& event) {
+  Seat& seat = *gate.seat;
+  enter_memory(seat, event.away == 0);
+  note_held(gate, event, node.now);
+  if (event.is_short) note_shortage(*seat.gpu, gate, node.now);
+  note_memory(node, seat);
+  touch_memory(node, *seat.gpu);
+}
+
+void set_capacity(Node& node, Gpu& gpu, std::uint64_t bytes) {
+  gpu.capacity_bytes = bytes;
+  gpu.memory.shortage = 0;
+  touch_memory(node, gpu);
+}
+
+void forget_memory(Node& node, Gate& gate) {
+  Seat& seat = *gate.seat;
+  Gpu& gpu = *seat.gpu;
+  if (gate.memory.told) gpu.memory.shortage = 0;  // it may have been this client's
+  gate.memory = {};
+  leave_memory(seat);
+  if (seat.gates.size() == 1) --gpu.tenants;
+  gpu.memory.dirty = true;
+  node.touch(gpu);
+}
+
+void note_memory(Node& node, Seat& seat) {
+  SeatMemory& memory = seat.memory;
+  if (!memory.told) return;
+  note_work(seat, node.now);
+  const std::uint32_t seen = look_at(seat);
+  if (std::exchange(memory.seen, seen) == seen) return;
+  if (seat.gpu->memory.tight || memory.outside) touch_memory(node, *seat.gpu);
+  if (!memory.outside) return;
+  for (const auto& other : seat.tenant->seats) {
+    if (other && other.get() != &seat) settle(node, *other);
+  }
+}
+
+bool lacks_memory(const Seat& seat) {
+  if (seat.memory.outside) return true;
+  const auto& seats = seat.tenant->seats;
+  return std::any_of(seats.begin(), seats.end(), [](const auto& other) {
+    return other && other->memory.outside && other->wanting > 0 && other->hold == Hold::none;
+  });
+}
+
+void manage_memory(Node& node, Gpu& gpu) {
+  GpuMemory& memory = gpu.memory;
+  if (!std::exchange(memory.dirty, false)) return;
+  memory.due.reset();
+  memory.waiting = 0;
+  const bool ticked = std::exchange(memory.ticked, false);
+  if (memory.seats.empty()) {
+    memory.tight = false;
+    memory.shortage = 0;
+    return;
+  }
+  if (ticked) note_time_passed(gpu, node.now);
+  sum_up(gpu, node.now);
+  Division division;
+  decide(gpu, division, node.now);
+  carry_out(node, gpu, division);
+  // A window that ends may end another one's wait, and change the list.
+  const std::vector<Seat*> seats = memory.seats;
+  for (Seat* seat : seats) follow(node, *seat);
+  for (const Seat* seat : seats) memory.waiting += memory.tight && seat->memory.waits ? 1 : 0;
+  begin_turn(gpu, node.now);
+  memory.due = next_due(gpu, node.now);
 }
 
 }  // namespace nvs::core

@@ -90,11 +90,10 @@ class Handler {
 
   void operator()(const MemoryHeld& event) {
     Gate* gate = need_gate(event.client, event.gpu);
-    if (gate == nullptr) return;
-    gate->memory = {event.number, event.resident, event.away, event.fixed, event.asked};
+    if (gate != nullptr) on_memory_held(node_, *gate, event);
   }
   void operator()(const CapacitySet& event) {
-    if (Gpu* gpu = node_.gpu(event.gpu)) gpu->capacity_bytes = event.bytes;
+    if (Gpu* gpu = node_.gpu(event.gpu)) set_capacity(node_, *gpu, event.bytes);
   }
 
   void operator()(const PolicySet& event) {
@@ -122,6 +121,8 @@ class Handler {
       Gpu& gpu = *node_.gpu(due->gpu);
       if (due->of == Deadline::Of::gpu) {
         gpu.timer.reset();
+        GpuMemory& memory = gpu.memory;
+        if (memory.due && *memory.due <= node_.now) memory.dirty = memory.ticked = true;
         node_.touch(gpu);
       } else {
         Gate& gate = *Books::gate(*node_.books.client(due->client), due->gpu);
@@ -146,11 +147,14 @@ class Handler {
     Gpu* gpu = node_.gpu(gpu_id);
     if (client == nullptr || gpu == nullptr) return nullptr;
     gpu->account(node_.now);
-    return &Books::need_gate(*client, *gpu);
+    const std::uint32_t tenants = gpu->tenants;
+    Gate& gate = Books::need_gate(*client, *gpu);
+    if (gpu->tenants != tenants) touch_memory(node_, *gpu);
+    return &gate;
   }
 
   void admit(Gate& gate) {
-    if (gate.seat->hold == Hold::open && gate.state == GateState::closed) {
+    if (gate.seat->hold == Hold::open && gate.state == GateState::closed && gate.memory.away == 0) {
       join_window(node_, gate);
     } else {
       settle(node_, *gate.seat);

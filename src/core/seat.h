@@ -29,6 +29,26 @@ constexpr Service scaled(Duration span, std::uint32_t weight) {
 
 enum class Hold : std::uint8_t { none, open, closing };
 
+// A tenant's memory on a GPU: the sums over its gates, and what was decided about it.
+struct SeatMemory {
+  bool told = false;        // it stands in the GPU's list
+  std::uint64_t base = 0;   // can be moved, and must be there while it runs
+  std::uint64_t asked = 0;  // more of it
+  std::uint64_t fixed = 0;  // cannot be moved, or does not move
+  std::uint64_t away = 0;
+  bool stuck = false;       // something of it does not move
+  bool impossible = false;  // it has more than it can ever be given
+  bool in = true;           // all of it has a place
+  bool grants_ask = true;   // and all that it asks for
+  bool outside = false;     // it must not run: something is away, or has to go
+  bool waits = false;       // for memory, with work to do
+  Instant in_since;
+  Instant waits_since;
+  bool works = false;      // wants, runs or asks
+  Instant rested;          // when that was last so
+  std::uint32_t seen = 0;  // what its gates were like when memory was last looked at
+};
+
 struct Seat {
   Tenant* tenant = nullptr;
   Gpu* gpu = nullptr;
@@ -72,6 +92,7 @@ struct Seat {
   Duration waited;
   Duration longest_wait;
   std::uint64_t windows = 0;
+  SeatMemory memory;
 
   // How much longer its burst will take; nothing if there is no telling.
   std::optional<Duration> burst_left(Instant now) const;

@@ -71,6 +71,7 @@ void set_policy(Node& node, Gpu& gpu, const GpuPolicy& policy) {
   if (gpu.open != nullptr) set_window(*gpu.open, gpu.open->opened);
   // What was a gang with this GPU may not be one without it.
   for (Gpu& other : node.gpus) node.touch(other);
+  touch_memory(node, gpu);
 }
 
 void set_priority(Node& node, Tenant& tenant, Priority priority) {
@@ -99,6 +100,7 @@ void set_priority(Node& node, Tenant& tenant, Priority priority) {
       seat.gpu->waker = &seat;
     }
     node.touch(*seat.gpu);
+    touch_memory(node, *seat.gpu);
   });
 }
 
@@ -119,12 +121,16 @@ void pause(Node& node, Tenant& tenant) {
   for_each_seat(tenant, [&node](Seat& seat) {
     end_window_here(node, seat);
     settle(node, seat);
+    touch_memory(node, *seat.gpu);
   });
 }
 
 void resume(Node& node, Tenant& tenant) {
   if (!std::exchange(tenant.paused, false)) return;
-  for_each_seat(tenant, [&node](Seat& seat) { settle(node, seat); });
+  for_each_seat(tenant, [&node](Seat& seat) {
+    settle(node, seat);
+    touch_memory(node, *seat.gpu);
+  });
 }
 
 void remove_client(Node& node, Client& client) {
@@ -136,6 +142,7 @@ void remove_client(Node& node, Client& client) {
     seat.gpu->account(node.now);
     seat.accrue(node.now);
     seat.uncount(*gate);
+    forget_memory(node, *gate);
     std::erase(seat.gates, gate.get());
   }
   // The others of its gang too, and only now: no place is kept for work that has gone with it.

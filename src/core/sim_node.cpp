@@ -43,6 +43,8 @@ void SimNode::apply(const Effect& effect) {
           gate.open = false;
           gate.closing = true;
           if (gate.saturates || gate.work > Duration{}) later(gate.drain, Do::answer, key);
+        } else if constexpr (std::is_same_v<Kind, SetAllowance>) {
+          gate.allowed = {it.number, it.bytes, it.shared};
         }
       },
       effect);
@@ -147,6 +149,10 @@ bool SimNode::is_closing(int client, int gpu) const {
 int SimNode::opened(int client, int gpu) const {
   const auto found = gates_.find({client, gpu});
   return found == gates_.end() ? 0 : found->second.opened;
+}
+SimNode::Allowed SimNode::allowed(int client, int gpu) const {
+  const auto found = gates_.find({client, gpu});
+  return found == gates_.end() ? Allowed{} : found->second.allowed;
 }
 GrantId SimNode::grant(int client, int gpu) const {
   const auto found = gates_.find({client, gpu});

@@ -14,6 +14,13 @@ namespace nvs::core {
 
 class SimNode {
  public:
+  // What a client was last told about memory.
+  struct Allowed {
+    std::uint64_t number = 0;
+    std::uint64_t bytes = 0;
+    bool shared = false;
+  };
+
   explicit SimNode(int gpus = 1, GpuPolicy policy = {});
 
   // Clients, tenants and GPUs are plain numbers here.
@@ -43,6 +50,7 @@ class SimNode {
   bool is_open(int client, int gpu = 0) const;
   bool is_closing(int client, int gpu = 0) const;
   int opened(int client, int gpu = 0) const;  // how often
+  Allowed allowed(int client, int gpu = 0) const;
   GrantId grant(int client, int gpu = 0) const;
   const std::vector<Effect>& effects() const { return effects_; }  // of the latest step
   std::string effects_text() const;                                // of the latest step
@@ -64,6 +72,7 @@ class SimNode {
     Duration drain;
     Duration work;
     Duration period;
+    Allowed allowed;
   };
   enum class Do { answer, finish, arrive };
 

@@ -6,7 +6,8 @@ namespace nvs::core {
 WindowTerms terms_for(const Gpu& gpu, const Seat& holder, Instant now) {
   if (!gpu.has_windows()) return {};
   const bool others = gpu.present > (holder.present ? 1U : 0U);
-  return {others || gpu.presence.until(now), !gpu.line.empty()};
+  const bool swapped = gpu.memory.waiting > (holder.memory.waits ? 1U : 0U);
+  return {others || swapped || gpu.presence.until(now), !gpu.line.empty() || swapped};
 }
 
 void refresh_terms(Node& node, Seat& seat) {

@@ -21,6 +21,7 @@ enum class TenantState : std::uint8_t {
   loose,         // could not drain: runs beside the others
   unresponsive,  // did not answer: others go on without it
   paused,
+  swapped,  // waits until its memory has been brought in
 };
 
 struct TenantOnGpu {
@@ -31,6 +32,13 @@ struct TenantOnGpu {
   Duration waiting_now;  // since it last asked; zero if it does not wait
   Duration longest_wait;
   std::uint64_t windows = 0;
+  // Its memory, in bytes.
+  std::uint64_t resident = 0;
+  std::uint64_t away = 0;
+  std::uint64_t fixed = 0;
+  std::uint64_t asked = 0;
+  std::uint64_t allowed = 0;
+  bool too_large = false;  // it never fits beside what cannot be moved
 };
 
 struct TenantView {
@@ -49,9 +57,15 @@ struct GpuView {
   std::optional<TenantId> holder;  // whose window is open or draining
   std::vector<TenantId> loose;     // run beside it
   std::uint32_t waiting = 0;
-  std::uint64_t switches = 0;  // windows that went to another tenant than the one before
-  Duration held;               // time in which somebody had the window
-  Duration handover;           // time between a window's end and the next while somebody waited
+  std::uint64_t switches = 0;      // windows that went to another tenant than the one before
+  Duration held;                   // time in which somebody had the window
+  Duration handover;               // time between a window's end and the next while somebody waited
+  std::uint64_t usable_bytes = 0;  // of the capacity, as far as the driver had it
+  std::uint64_t committed_bytes = 0;  // that clients have or may take without asking
+  std::uint32_t swapped = 0;          // tenants that wait for memory
+  std::uint64_t turns = 0;
+  Duration turn;                  // how long one is now; zero while nobody has to take turns
+  std::uint64_t moved_bytes = 0;  // in and out, as far as clients told
 };
 
 struct NodeView {

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "core/memory_books.h"
+#include "core/residency.h"
+
 namespace nvs::core {
 namespace {
 
@@ -20,6 +23,7 @@ TenantState state_of(const Seat& seat) {
   if (is_loose(seat)) return TenantState::loose;
   if (seat.tenant->paused) return TenantState::paused;
   if (seat.waiting) return TenantState::waiting;
+  if (seat.memory.waits) return TenantState::swapped;
   return seat.beside > 0 ? TenantState::draining : TenantState::idle;
 }
 
@@ -33,6 +37,15 @@ TenantOnGpu on_gpu(const Seat& seat, Instant now) {
   view.waited = seat.waited + view.waiting_now;
   view.longest_wait = std::max(seat.longest_wait, view.waiting_now);
   view.windows = seat.windows;
+  for (const Gate* gate : seat.gates) {
+    const GateMemory& memory = gate->memory;
+    view.resident += memory.resident;
+    view.away += memory.away;
+    view.fixed += memory.fixed;
+    view.asked += memory.asked;
+    view.allowed += memory.allowances.bytes();
+  }
+  view.too_large = seat.memory.impossible;
   return view;
 }
 
@@ -66,6 +79,12 @@ GpuView view_of(const Gpu& gpu, Instant now) {
   view.switches = gpu.switches;
   view.held = gpu.held_at(now);
   view.handover = gpu.handover_at(now);
+  view.usable_bytes = usable_bytes(gpu);
+  view.committed_bytes = committed_bytes(gpu);
+  view.swapped = gpu.memory.waiting;
+  view.turns = gpu.memory.turn.number;
+  view.turn = gpu.memory.turn.length;
+  view.moved_bytes = gpu.memory.moved;
   return view;
 }
 

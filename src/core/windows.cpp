@@ -9,6 +9,7 @@
 #include "core/gangs.h"
 #include "core/residency.h"
 #include "core/terms.h"
+#include "core/turns.h"
 
 namespace nvs::core {
 namespace {
@@ -16,7 +17,8 @@ namespace {
 std::size_t class_of(const Seat& seat) { return static_cast<std::size_t>(seat.tenant->priority); }
 
 void note_presence(Node& node, Seat& seat) {
-  const bool present = seat.hold != Hold::none || seat.waiting || seat.beside > 0;
+  const bool waits = seat.waiting || (seat.memory.waits && seat.memory.outside);
+  const bool present = seat.hold != Hold::none || waits || seat.beside > 0;
   if (present == seat.present) return;
   seat.present = present;
   Gpu& gpu = *seat.gpu;
@@ -90,6 +92,11 @@ void release(Node& node, Seat& seat) {
   seat.by_floor = seat.overdue = false;
   seat.ended = node.now;
   if (seat.in_gang) disband(*seat.tenant);
+  note_window_ended(gpu, node.now);
+  // What has to go on the tenant's other GPUs may have waited for this drain.
+  for (const auto& other : seat.tenant->seats) {
+    if (other && other->memory.outside) touch_memory(node, *other->gpu);
+  }
 }
 
 void open_gate(Node& node, Gate& gate) {
@@ -142,8 +149,10 @@ void open_window(Node& node, Seat& seat) {
   gpu.last_held = seat.tenant->id;
   seat.terms = terms_for(gpu, seat, node.now);
   for (Gate* gate : seat.gates) {
-    if (gate->state == GateState::closed) open_gate(node, *gate);
+    // One that was found open may be so beside others that lack memory.
+    if (gate->state == GateState::closed && gate->memory.away == 0) open_gate(node, *gate);
   }
+  note_window_opened(gpu, node.now);
 }
 
 void join_window(Node& node, Gate& gate) {
@@ -199,7 +208,9 @@ void close_stray(Node& node, Gate& gate) {
 void settle(Node& node, Seat& seat) {
   const bool was_in_gang = seat.in_gang;
   if (seat.hold != Hold::none && seat.blocking == 0 && !is_kept(seat)) release(node, seat);
-  const bool waits = seat.hold == Hold::none && seat.wanting > 0 && !seat.tenant->paused;
+  note_memory(node, seat);
+  const bool waits =
+      seat.hold == Hold::none && seat.wanting > 0 && !seat.tenant->paused && !lacks_memory(seat);
   if (waits && !seat.waiting) join_line(node, seat);
   if (!waits && seat.waiting) leave_line(node, seat);
   note_presence(node, seat);

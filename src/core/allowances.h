@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The allowances that a client was sent for a GPU, and the most that it may go by now: messages are
+// under way in both directions, and until it says otherwise it may have read any of those since the
+// one that it last named.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace nvs::core {
+
+class Allowances {
+ public:
+  // Notes that the client is told; the number to tell it with.
+  std::uint64_t send(std::uint64_t bytes);
+  // It goes by this one. What is not known, or older than what it said before, means nothing.
+  void acknowledge(std::uint64_t number);
+
+  bool any() const { return number_ != 0; }
+  // Of the latest.
+  std::uint64_t bytes() const { return bytes_; }
+  // The most that any since the acknowledged one lets it have, that one included.
+  std::uint64_t most() const { return falling_.empty() ? 0 : falling_.front().bytes; }
+
+ private:
+  struct Sent {
+    std::uint64_t number;
+    std::uint64_t bytes;
+  };
+  std::uint64_t number_ = 0;
+  std::uint64_t bytes_ = 0;
+  // Those that could be the most when all before them are out of date.
+  std::vector<Sent> falling_;
+};
+
+}  // namespace nvs::core

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/memory_books.h"
+
+#include <algorithm>
+
+#include "core/residency.h"
+
+namespace nvs::core {
+namespace {
+
+// More than any GPU has, and little enough to be added up.
+constexpr std::uint64_t kToldMax = std::uint64_t{1} << 48U;
+
+template <class Do>
+void for_each_told(const Gpu& gpu, Do do_it) {
+  for (const Seat* seat : gpu.memory.seats) {
+    for (Gate* gate : seat->gates) {
+      if (gate->memory.told) do_it(*gate);
+    }
+  }
+}
+
+// It has to move something, or to say that it goes by less.
+bool has_to_move(const GateMemory& memory) {
+  if (!memory.allowances.any()) return false;
+  const std::uint64_t allowed = memory.allowances.bytes();
+  return memory.committed() > allowed || (memory.away > 0 && allowed > memory.resident);
+}
+
+void add_up(Seat& seat) {
+  SeatMemory& sum = seat.memory;
+  sum.base = sum.asked = sum.fixed = sum.away = 0;
+  sum.stuck = false;
+  for (const Gate* gate : seat.gates) {
+    const GateMemory& one = gate->memory;
+    sum.fixed += one.fixed;
+    sum.away += one.away;
+    sum.asked += one.asked;
+    if (!stays_put(*gate)) {
+      sum.base += one.base();
+    } else {
+      sum.fixed += one.committed();
+      sum.stuck = sum.stuck || one.away > 0;
+    }
+  }
+}
+
+}  // namespace
+
+void enter_memory(Seat& seat, bool complete) {
+  if (std::exchange(seat.memory.told, true)) return;
+  std::vector<Seat*>& seats = seat.gpu->memory.seats;
+  const auto after = std::find_if(seats.begin(), seats.end(), [&seat](const Seat* other) {
+    return other->tenant->id > seat.tenant->id;
+  });
+  seats.insert(after, &seat);
+  seat.memory.in = complete;
+  seat.memory.rested = seat.memory.in_since = seat.gpu->accounted;
+}
+
+void leave_memory(Seat& seat) {
+  const auto told = [](const Gate* gate) { return gate->memory.told; };
+  if (!seat.memory.told || std::any_of(seat.gates.begin(), seat.gates.end(), told)) return;
+  std::erase(seat.gpu->memory.seats, &seat);
+  seat.memory = {};
+}
+
+void note_held(Gate& gate, const MemoryHeld& told, Instant now) {
+  MemoryHeld event = told;
+  for (std::uint64_t* bytes : {&event.resident, &event.away, &event.fixed, &event.asked}) {
+    *bytes = std::min(*bytes, kToldMax);
+  }
+  GateMemory& memory = gate.memory;
+  const std::uint64_t most = memory.allowances.most();
+  memory.allowances.acknowledge(event.number);
+  if (memory.told) {
+    const std::uint64_t down = memory.resident - std::min(memory.resident, event.resident);
+    const std::uint64_t up = event.resident - std::min(memory.resident, event.resident);
+    const std::uint64_t out = event.away - std::min(memory.away, event.away);
+    const std::uint64_t in = memory.away - std::min(memory.away, event.away);
+    gate.seat->gpu->memory.moved += std::min(down, out) + std::min(up, in);
+  }
+  if (!memory.told || event.resident != memory.resident || most != memory.allowances.most()) {
+    memory.moved = now;
+    memory.stuck = false;
+  }
+  memory.told = true;
+  memory.resident = event.resident;
+  memory.away = event.away;
+  memory.fixed = event.fixed;
+  memory.asked = event.asked;
+}
+
+void note_shortage(Gpu& gpu, const Gate& gate, Instant now) {
+  std::uint64_t held = 0;
+  for_each_told(gpu, [&held](const Gate& one) { held += one.memory.resident + one.memory.fixed; });
+  const std::uint64_t allowed = gate.memory.allowances.bytes();
+  const std::uint64_t unmet = allowed - std::min(allowed, gate.memory.resident);
+  const std::uint64_t less = std::max(unmet, kMemoryStep);
+  const std::uint64_t usable = usable_bytes(gpu);
+  const std::uint64_t least = std::min(held, usable);
+  gpu.memory.shortage += std::min(less, usable - least);
+  gpu.memory.shortage_since = now;
+}
+
+void note_time_passed(Gpu& gpu, Instant now) {
+  for_each_told(gpu, [now](Gate& gate) {
+    GateMemory& memory = gate.memory;
+    memory.stuck = memory.stuck || (has_to_move(memory) && now >= memory.moved + kMoveStall);
+  });
+  GpuMemory& memory = gpu.memory;
+  if (memory.shortage == 0 || now < memory.shortage_since + kShortageStep) return;
+  memory.shortage -= std::min(memory.shortage, std::max(memory.shortage / 2, kMemoryStep));
+  memory.shortage_since = now;
+}
+
+std::optional<Instant> stalls_at(const Gpu& gpu) {
+  std::optional<Instant> at;
+  for_each_told(gpu, [&at](const Gate& gate) {
+    if (gate.memory.stuck || !has_to_move(gate.memory)) return;
+    const Instant stalls = gate.memory.moved + kMoveStall;
+    at = at ? std::min(*at, stalls) : stalls;
+  });
+  return at;
+}
+
+bool stays_put(const Gate& gate) {
+  return gate.memory.stuck || gate.state == GateState::loose || gate.state == GateState::late ||
+         gate.state == GateState::silent;
+}
+
+void note_work(Seat& seat, Instant now) {
+  const auto asks = [](const Gate* gate) { return gate->memory.asked > 0; };
+  const bool works =
+      seat.wanting > 0 || seat.busy > 0 || std::any_of(seat.gates.begin(), seat.gates.end(), asks);
+  if (std::exchange(seat.memory.works, works) && !works) seat.memory.rested = now;
+}
+
+void note_waits(Seat& seat, Instant now) {
+  SeatMemory& memory = seat.memory;
+  const bool wants = seat.wanting > 0 && seat.hold == Hold::none;
+  const bool waits = !seat.tenant->paused && !memory.impossible &&
+                     (memory.asked > 0 || (wants && lacks_memory(seat)));
+  if (waits && !memory.waits) memory.waits_since = now;
+  memory.waits = waits;
+}
+
+std::uint32_t look_at(const Seat& seat) {
+  const auto let_in = [](const Gate* gate) { return gate->let_in; };
+  std::uint32_t seen = (seat.beside + seat.silent) << 6U;
+  if (seat.memory.works) seen |= 1U;
+  if (seat.wanting > 0) seen |= 2U;
+  if (seat.tenant->paused) seen |= 4U;
+  if (!seat.memory.outside) return seen;  // then windows come and go without further notice
+  seen |= static_cast<std::uint32_t>(seat.hold) << 3U;
+  if (std::any_of(seat.gates.begin(), seat.gates.end(), let_in)) seen |= 32U;
+  return seen;
+}
+
+std::uint64_t movable_bytes(const Gpu& gpu) {
+  std::uint64_t left = usable_bytes(gpu);
+  for (const Seat* seat : gpu.memory.seats) left -= std::min(left, seat->memory.fixed);
+  return left;
+}
+
+std::uint64_t committed_bytes(const Gpu& gpu) {
+  std::uint64_t sum = 0;
+  for_each_told(gpu,
+                [&sum](const Gate& gate) { sum += gate.memory.committed() + gate.memory.fixed; });
+  return sum;
+}
+
+void sum_up(Gpu& gpu, Instant now) {
+  for (Seat* seat : gpu.memory.seats) add_up(*seat);
+  const std::uint64_t movable = movable_bytes(gpu);
+  std::uint64_t needed = 0;
+  for (Seat* seat : gpu.memory.seats) {
+    SeatMemory& memory = seat->memory;
+    memory.impossible = memory.base > movable;
+    // What can never be had does not count as asked for.
+    if (memory.impossible || memory.asked > movable - memory.base) memory.asked = 0;
+    needed += memory.base + memory.asked;
+    note_work(*seat, now);
+    note_waits(*seat, now);
+  }
+  gpu.memory.tight = needed > movable;
+}
+
+}  // namespace nvs::core

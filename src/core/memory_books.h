@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What clients told about their memory on a GPU, added up: what each tenant needs, what cannot be
+// moved, and who does not move what it should.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/instant.h"
+#include "core/event.h"
+#include "core/node.h"
+
+namespace nvs::core {
+
+// Puts the seat into the GPU's list when it first tells something, and takes it out when nobody of
+// it has told anything.
+void enter_memory(Seat& seat, bool complete);
+void leave_memory(Seat& seat);
+
+void note_held(Gate& gate, const MemoryHeld& told, Instant now);
+// The driver did not have what the client was allowed.
+void note_shortage(Gpu& gpu, const Gate& gate, Instant now);
+// Those that should have moved something and did not are not waited for any more; and some of what
+// was short may be there again.
+void note_time_passed(Gpu& gpu, Instant now);
+// When that will be so, if nothing happens.
+std::optional<Instant> stalls_at(const Gpu& gpu);
+
+// What it has can be neither moved nor counted on to shrink: it does not answer, or does not drain.
+bool stays_put(const Gate& gate);
+
+void note_work(Seat& seat, Instant now);
+void note_waits(Seat& seat, Instant now);
+// All about its gates that memory depends on, as a number to compare.
+std::uint32_t look_at(const Seat& seat);
+
+// Brings the sums of all seats up to date, and says whether they all fit.
+void sum_up(Gpu& gpu, Instant now);
+// Beside what cannot be moved.
+std::uint64_t movable_bytes(const Gpu& gpu);
+// That clients have, or may take without asking.
+std::uint64_t committed_bytes(const Gpu& gpu);
+
+}  // namespace nvs::core

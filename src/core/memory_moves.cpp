@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/memory_moves.h"
+
+#include <algorithm>
+
+#include "core/memory_books.h"
+#include "core/memory_plan.h"
+#include "core/residency.h"
+
+namespace nvs::core {
+namespace {
+
+// A client, and where its allowance is to go.
+struct Target {
+  Gate* gate = nullptr;
+  std::uint64_t need = 0;   // of what it gets without slack
+  std::uint64_t bytes = 0;  // with slack
+  bool in = false;
+};
+
+// Bases in order, and what is asked for behind them: those whose turn it is keep what they have,
+// whoever of them asks for more.
+std::vector<Place> places_of(const Gpu& gpu, const std::vector<Seat*>& order, Occasion occasion,
+                             Instant now) {
+  std::vector<MemoryClaim> claims;
+  std::vector<std::size_t> base_at(order.size());
+  std::vector<std::size_t> ask_at(order.size());
+  std::size_t first = 0;
+  while (first < order.size() && has_turn_in_memory(*order[first], occasion, now)) ++first;
+  const auto claim_base = [&](std::size_t i) {
+    base_at[i] = claims.size();
+    claims.push_back({order[i]->memory.base, false});
+  };
+  const auto claim_ask = [&](std::size_t i) {
+    ask_at[i] = claims.size();
+    claims.push_back({order[i]->memory.asked, true});
+  };
+  for (std::size_t i = 0; i < first; ++i) claim_base(i);
+  for (std::size_t i = 0; i < first; ++i) claim_ask(i);
+  for (std::size_t i = first; i < order.size(); ++i) {
+    claim_base(i);
+    claim_ask(i);
+  }
+  const std::vector<MemoryShare> shares = divide(movable_bytes(gpu), claims);
+  std::vector<Place> places;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const MemoryShare& base = shares[base_at[i]];
+    places.push_back({order[i], base.bytes, base.complete, shares[ask_at[i]].complete});
+  }
+  return places;
+}
+
+// Of a seat that cannot have all, each client keeps what it has as far as that goes.
+void split(const Place& place, std::vector<Target>& targets, std::size_t from) {
+  std::uint64_t left = place.bytes;
+  for (std::size_t i = from; i < targets.size(); ++i) {
+    if (stays_put(*targets[i].gate)) continue;
+    targets[i].bytes = std::min(left, targets[i].gate->memory.resident);
+    left -= targets[i].bytes;
+  }
+  for (std::size_t i = from; i < targets.size(); ++i) {
+    if (stays_put(*targets[i].gate)) continue;
+    const std::uint64_t more = std::min(left, targets[i].gate->memory.base() - targets[i].bytes);
+    targets[i].need = targets[i].bytes += more;
+    left -= more;
+  }
+}
+
+void add_targets(const Place& place, std::uint64_t slack, std::vector<Target>& targets) {
+  const std::size_t from = targets.size();
+  for (Gate* gate : place.seat->gates) {
+    const GateMemory& memory = gate->memory;
+    if (!memory.told) continue;
+    const bool asks = place.grants_ask && place.seat->memory.asked > 0;
+    const bool stays = stays_put(*gate);
+    const std::uint64_t need =
+        (stays ? memory.committed() : memory.base()) + (asks ? memory.asked : 0);
+    targets.push_back({gate, need, need + (stays ? 0 : slack), place.in});
+  }
+  if (!place.in) split(place, targets, from);
+}
+
+// Closed and drained; on the tenant's other GPUs too, or what drains there may wait for work here.
+bool can_move_out(const Gate& gate) {
+  if (gate.state != GateState::closed || gate.let_in || gate.seat->hold != Hold::none) return false;
+  const auto& seats = gate.seat->tenant->seats;
+  return std::none_of(seats.begin(), seats.end(),
+                      [](const auto& seat) { return seat && seat->hold == Hold::closing; });
+}
+
+class Carrier {
+ public:
+  Carrier(Node& node, Gpu& gpu, std::vector<Target> targets)
+      : node_(node), gpu_(gpu), targets_(std::move(targets)), shared_(gpu.tenants > 1) {
+    const std::uint64_t usable = usable_bytes(gpu);
+    room_ = usable - std::min(usable, committed_bytes(gpu));
+  }
+
+  void run() {
+    const bool lack = lacks_room();
+    for (const Target& target : targets_) lower(target, lack);
+    for (const Target& target : targets_) raise(target);
+    for (const Target& target : targets_) tell_rest(target);
+  }
+
+ private:
+  // Is there less room than those need that are to be complete? To prefetch, a chunk is worth it.
+  bool lacks_room() const {
+    std::uint64_t missing = 0;
+    for (const Target& target : targets_) {
+      const std::uint64_t committed = target.gate->memory.committed();
+      const std::uint64_t more = target.need - std::min(target.need, committed);
+      if (target.in || more >= kMemoryStep) missing += more;
+    }
+    return missing > room_;
+  }
+
+  void send(Gate& gate, std::uint64_t bytes) {
+    const std::uint64_t number = gate.memory.allowances.send(bytes);
+    gate.memory.moved = node_.now;
+    gate.memory.shared = shared_;
+    node_.emit(SetAllowance{gate.client, gpu_.id, number, bytes, shared_});
+  }
+
+  // It gives its slack back; and what it has only if it must go and has drained.
+  void lower(const Target& target, bool lack) {
+    Gate& gate = *target.gate;
+    GateMemory& memory = gate.memory;
+    if (stays_put(gate) || !memory.allowances.any()) return;
+    const bool moves = !target.in && can_move_out(gate);
+    const std::uint64_t to = moves ? target.bytes : std::max(target.bytes, memory.need());
+    const std::uint64_t allowed = memory.allowances.bytes();
+    if (to >= allowed) return;
+    const bool has_to_go = moves && to < memory.resident;
+    const bool much = gpu_.memory.tight && allowed - to >= kMemoryStep;
+    if (lack || has_to_go || much) send(gate, to);
+  }
+
+  // In the order of service: what is kept back for one is not given to the next.
+  void raise(const Target& target) {
+    Gate& gate = *target.gate;
+    const GateMemory& memory = gate.memory;
+    const std::uint64_t committed = memory.committed();
+    const std::uint64_t allowed = memory.allowances.any() ? memory.allowances.bytes() : 0;
+    std::uint64_t to = std::min(target.bytes, committed + room_);
+    if (!memory.allowances.any() && !can_move_out(gate)) to = std::max(to, memory.resident);
+    if (to <= allowed) return;
+    if (!is_worth_it(target, allowed, to) && memory.allowances.any()) {
+      if (allowed < target.need) room_ -= std::min(room_, to - std::min(to, committed));
+      return;
+    }
+    room_ -= to - std::min(to, committed);
+    send(gate, to);
+  }
+
+  static bool is_worth_it(const Target& target, std::uint64_t allowed, std::uint64_t to) {
+    if (allowed >= target.need) {
+      // More slack: not before half of what it could have is used up.
+      return to - allowed >= kMemoryStep && allowed - target.need < (to - target.need) / 2;
+    }
+    return to >= target.need ? target.in || to - allowed >= kMemoryStep
+                             : to - allowed >= kMemoryStep;
+  }
+
+  // A first word, which bounds it, and whether it is alone.
+  void tell_rest(const Target& target) {
+    GateMemory& memory = target.gate->memory;
+    if (memory.allowances.any() && memory.shared == shared_) return;
+    const std::uint64_t held = std::max(memory.resident, memory.allowances.bytes());
+    send(*target.gate, memory.allowances.any() ? memory.allowances.bytes() : held);
+  }
+
+  Node& node_;
+  Gpu& gpu_;
+  std::vector<Target> targets_;
+  bool shared_;
+  std::uint64_t room_ = 0;
+};
+
+}  // namespace
+
+Division divide_memory(const Gpu& gpu, Occasion occasion, Instant now) {
+  Division division;
+  division.places = places_of(gpu, order_of_memory(gpu, occasion, now), occasion, now);
+  if (gpu.memory.tight) return division;
+  std::uint64_t free = movable_bytes(gpu);
+  std::uint64_t clients = 0;
+  for (const Place& place : division.places) {
+    free -= place.seat->memory.base + place.seat->memory.asked;
+    for (const Gate* gate : place.seat->gates) clients += gate->memory.told ? 1 : 0;
+  }
+  division.slack = slack_of(free, clients, gpu.tenants > 1 ? Company::shared : Company::alone);
+  return division;
+}
+
+bool leaves_out(const Division& division) {
+  return std::any_of(division.places.begin(), division.places.end(), [](const Place& place) {
+    const SeatMemory& memory = place.seat->memory;
+    if (!memory.waits || memory.impossible || memory.stuck) return false;
+    return !place.in || !place.grants_ask;
+  });
+}
+
+Changes settle_places(const Division& division, Instant now) {
+  Changes changes;
+  for (const Place& place : division.places) {
+    SeatMemory& memory = place.seat->memory;
+    const bool comes = place.in && !memory.in;
+    const bool is_granted = place.in && place.grants_ask && !memory.grants_ask;
+    if (memory.waits && (comes || is_granted)) changes.came_in.push_back(place.seat);
+    if (memory.in && !place.in && is_lively(*place.seat, now)) changes.sent_out = true;
+    if (comes) memory.in_since = now;
+    memory.in = place.in;
+    memory.grants_ask = place.grants_ask;
+  }
+  return changes;
+}
+
+void carry_out(Node& node, Gpu& gpu, const Division& division) {
+  std::vector<Target> targets;
+  for (const Place& place : division.places) add_targets(place, division.slack, targets);
+  Carrier(node, gpu, std::move(targets)).run();
+}
+
+}  // namespace nvs::core

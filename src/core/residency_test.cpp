@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is in memory, who waits for it, and what clients are told about it.
+#include <gtest/gtest.h>
+
+#include "core/sim_memory.h"
+
+namespace nvs::core {
+namespace {
+
+using Residents = MemoryTest;
+
+TEST_F(Residents, WhoNeverToldAnythingIsToldNothing) {
+  node.join(1, 1);
+  node.want(1);
+  EXPECT_TRUE(node.is_open(1));
+  EXPECT_EQ(node.allowed(1).number, 0U);
+}
+
+TEST_F(Residents, WhoIsAloneMayHaveAllAndIsToldOnce) {
+  node.join(1, 1);
+  has(1, 2, 0, 1);
+  EXPECT_EQ(allowed(1), 15U);
+  EXPECT_FALSE(node.allowed(1).shared);
+  has(1, 9, 0, 1);
+  EXPECT_EQ(node.allowed(1).number, 1U);
+}
+
+TEST_F(Residents, WhenASecondComesItIsSharedAndSlackIsTakenBack) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 2);
+  EXPECT_EQ(allowed(1), 16U);
+  has(2, 0);
+  EXPECT_TRUE(node.allowed(1).shared);
+  asks(2, 6);
+  EXPECT_EQ(allowed(2), 0U) << "until the first one says that it goes by less";
+  EXPECT_EQ(allowed(1), 4U) << "what it has, and a quarter of the 8 that are free";
+  obey(1);
+  EXPECT_EQ(allowed(2), 8U);
+  obey(2);
+  EXPECT_EQ(resident(2), 6U);
+  EXPECT_EQ(node.view().gpus[0].turn, Duration{}) << "all fit: no turns";
+}
+
+TEST_F(Residents, WhatIsPromisedCountsUntilTheClientGoesByLess) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 2);
+  has(2, 1);
+  const std::uint64_t first = node.allowed(1).number;
+  asks(2, 11);
+  EXPECT_GT(node.allowed(1).number, first);
+  held[{1, 0}].number = first;
+  tell({1, 0});  // it says something, but goes by the old one
+  EXPECT_LT(allowed(2), 12U);
+  obey(1);
+  EXPECT_GE(allowed(2), 12U);
+}
+
+TEST_F(Residents, NoWindowForWhoLacksSomething) {
+  node.join(1, 1);
+  has(1, 3, 1);
+  node.want(1);
+  EXPECT_FALSE(node.is_open(1));
+  EXPECT_EQ(node.seat(1).state, TenantState::swapped);
+  obey(1);
+  EXPECT_TRUE(node.is_open(1));
+}
+
+TEST_F(Residents, WhoIsFoundOpenRunsOn) {
+  node.join(1, 1);
+  node.join(2, 1);
+  has(2, 1, 1);
+  node.found_open(1);
+  has(1, 2);
+  EXPECT_TRUE(node.is_open(1));
+  EXPECT_FALSE(node.is_open(2)) << "of the same tenant, but something of it is away";
+  node.want(2);
+  EXPECT_FALSE(node.is_open(2));
+  obey(2);
+  EXPECT_TRUE(node.is_open(2));
+}
+
+TEST_F(Residents, SmallStepsAreNotWorthAMessage) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 2);
+  has(2, 2);
+  obey_all();
+  const std::uint64_t number = node.allowed(1).number;
+  for (int step = 0; step < 100; ++step) {
+    held[{2, 0}].resident += 1U << 20U;
+    tell({2, 0});
+  }
+  EXPECT_EQ(node.allowed(1).number, number);
+}
+
+TEST_F(Residents, WhoeverLeavesMakesRoomAtOnce) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 10);
+  has(2, 6, 4);
+  obey_all();
+  node.saturate(1);
+  EXPECT_FALSE(is_complete(2));
+  leave(1);
+  EXPECT_GE(allowed(2), 10U) << "in the same step";
+}
+
+TEST_F(Residents, AnAskIsServedFromAnIdleOnesMemory) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 10);
+  has(2, 4);
+  obey_all();
+  pass_ms(2000);
+  node.saturate(2);
+  asks(2, 4);
+  EXPECT_EQ(allowed(1), 8U) << "only what is needed";
+  obey_all();
+  EXPECT_EQ(resident(2), 8U);
+  EXPECT_EQ(resident(1), 8U);
+  EXPECT_TRUE(node.is_open(2));
+}
+
+TEST_F(Residents, WhatNeverFitsBlocksNobody) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 2, 16);
+  has(2, 4);
+  node.want(1);
+  node.saturate(2);
+  pass_ms(3000);
+  EXPECT_TRUE(node.is_open(2));
+  EXPECT_EQ(turns(), 0U);
+  EXPECT_TRUE(node.seat(1).too_large);
+  EXPECT_FALSE(node.is_open(1));
+}
+
+TEST_F(Residents, TheDriverIsTheTruth) {
+  node.join(1, 1);
+  has(1, 10, 4);
+  EXPECT_EQ(allowed(1), 16U);
+  tell({1, 0}, true);
+  EXPECT_EQ(node.view().gpus[0].usable_bytes / kGiB, 10U);
+  pass_ms(20'000);
+  EXPECT_GE(node.view().gpus[0].usable_bytes / kGiB, 14U) << "step by step it tries again";
+  set_capacity(12);
+  EXPECT_EQ(node.view().gpus[0].usable_bytes / kGiB, 12U);
+}
+
+TEST_F(Residents, WhoDoesNotMoveIsNotWaitedFor) {
+  node.join(1, 1);
+  node.join(2, 2);
+  node.join(3, 3);
+  has(1, 10);
+  has(2, 0, 8);
+  has(3, 0, 6);
+  pass_ms(2000);
+  node.want(2);  // 1 has no work, and should go; it is stopped
+  for (int i = 0; i < 3000; ++i) {
+    obey(2);
+    node.pass_ms(1);
+  }
+  EXPECT_FALSE(is_complete(2));
+  EXPECT_EQ(node.view().gpus[0].turns, 1U);
+  node.want(3);
+  for (int i = 0; i < 3000; ++i) {
+    obey(2);
+    obey(3);
+    node.pass_ms(1);
+  }
+  EXPECT_TRUE(node.is_open(3)) << "6 fit beside the 10 of the one that is stopped";
+  EXPECT_EQ(resident(2), 0U);
+}
+
+TEST_F(Residents, ConcurrentModeTakesTurnsInMemory) {
+  node.step(PolicySet{GpuId{0}, {Mode::concurrent, Duration::from_ms(20), Duration::from_s(1)}});
+  for (const int client : {1, 2, 3}) node.join(client, client);
+  has(1, 8);
+  has(2, 8);
+  has(3, 0, 8);
+  for (const int client : {1, 2, 3}) node.saturate(client);
+  pass_ms(900);
+  EXPECT_TRUE(node.is_open(1) && node.is_open(2));
+  EXPECT_FALSE(node.is_open(3));
+  pass_ms(300);
+  EXPECT_TRUE(node.is_open(3));
+  EXPECT_NE(node.is_open(1), node.is_open(2));
+}
+
+class GangMemory : public MemoryTest {
+ protected:
+  GangMemory() : MemoryTest(2) {}
+};
+
+TEST_F(GangMemory, NeedsItsMemoryOnAllItsGpus) {
+  node.join(9, 9);
+  has(9, 4, 0, 0, 0);
+  has(9, 2, 2, 0, 1);
+  node.want(9, 0);
+  EXPECT_TRUE(node.is_open(9, 0)) << "it does not want the other one";
+  node.drained(9, 0);
+  node.want(9, 1);
+  node.want(9, 0);
+  EXPECT_FALSE(node.is_open(9, 0));
+  EXPECT_FALSE(node.is_open(9, 1));
+  obey({9, 1});
+  EXPECT_TRUE(node.is_open(9, 0));
+  EXPECT_TRUE(node.is_open(9, 1));
+}
+
+TEST_F(GangMemory, TakesItsTurnOnBothWhereSinglesTakeTurns) {
+  for (const int client : {1, 2, 9}) node.join(client, client);
+  has(1, 12, 0, 0, 0);
+  has(2, 12, 0, 0, 1);
+  has(9, 4, 8, 0, 0);
+  has(9, 4, 8, 0, 1);
+  node.saturate(1, 0);
+  node.saturate(2, 1);
+  node.saturate(9, 0);
+  node.saturate(9, 1);
+  pass_ms(60'000);
+  EXPECT_GE(node.opened(9, 0), 3);
+  EXPECT_GE(node.opened(9, 1), 3);
+  EXPECT_GE(node.opened(1, 0), 3);
+}
+
+}  // namespace
+}  // namespace nvs::core

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/turns.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "core/choice.h"
+#include "core/residency.h"
+
+namespace nvs::core {
+namespace {
+
+constexpr std::uint64_t kRateMin = 500'000'000;
+constexpr std::uint64_t kRateMax = 200'000'000'000;
+// Less says nothing about the rate.
+constexpr std::uint64_t kBytesToLearnFrom = 4 * kMemoryStep;
+
+constexpr std::array<int, kPriorities> kPassedMax = {kTurnsPassedLow, kTurnsPassedNormal, 0};
+
+std::size_t class_of(const Seat& seat) { return static_cast<std::size_t>(seat.tenant->priority); }
+
+Duration time_to_move(const Gpu& gpu, std::uint64_t bytes) {
+  const std::uint64_t rate_per_ms = gpu.memory.turn.rate / 1000;
+  return Duration::from_us(static_cast<std::int64_t>(bytes / (rate_per_ms / 1000)));
+}
+
+// A gang waits on all its GPUs for as long as on the first, and so comes first on all of them.
+Instant age_of(const Seat& seat) {
+  Instant since = seat.memory.waits_since;
+  for (const auto& other : seat.tenant->seats) {
+    if (other && other->memory.waits) since = std::min(since, other->memory.waits_since);
+  }
+  return since;
+}
+
+bool is_due(const Seat& seat) {
+  if (!seat.memory.waits || seat.tenant->priority == Priority::high) return false;
+  return seat.gpu->memory.turn.passed[class_of(seat)] >= kPassedMax[class_of(seat)];
+}
+
+int rank_of(const Seat& seat, Occasion occasion, Instant now) {
+  const SeatMemory& memory = seat.memory;
+  if (seat.tenant->paused) return 5;
+  if (memory.impossible) return 4;
+  if (memory.stuck) return 3;
+  if (has_turn_in_memory(seat, occasion, now)) return 0;
+  if (memory.waits || (memory.in && is_lively(seat, now))) return 1;
+  return memory.in ? 2 : 3;
+}
+
+// In ascending order; what means nothing for a rank is the same for all of it.
+using Key = std::tuple<int, bool, int, bool, std::int64_t, TenantId>;
+
+Key key_of(const Seat& seat, Occasion occasion, Instant now) {
+  const int rank = rank_of(seat, occasion, now);
+  const TenantId id = seat.tenant->id;
+  if (rank == 0) return {rank, false, 0, false, seat.memory.in_since.ns(), id};
+  if (rank != 1) return {rank, false, 0, false, -seat.memory.rested.ns(), id};
+  const bool waits = seat.memory.waits;
+  return {rank,
+          !is_due(seat),
+          -static_cast<int>(seat.tenant->priority),
+          !waits,
+          waits ? age_of(seat).ns() : seat.service_at(now),
+          id};
+}
+
+// What has to come in at the next change, as far as can be said now.
+std::uint64_t bytes_to_come(const Gpu& gpu) {
+  std::uint64_t bytes = 0;
+  for (const Seat* seat : gpu.memory.seats) {
+    const SeatMemory& memory = seat->memory;
+    if (memory.waits && !memory.impossible) bytes += memory.away + memory.asked;
+  }
+  return std::min(bytes, usable_bytes(gpu));
+}
+
+bool is_to_come(const Seat& seat, Instant now) {
+  const SeatMemory& memory = seat.memory;
+  if (!memory.in || memory.stuck || seat.tenant->paused || !is_lively(seat, now)) return false;
+  return memory.away > 0 || (memory.asked > 0 && memory.grants_ask);
+}
+
+void learn_rate(Turn& turn, Instant now) {
+  const std::int64_t us = (now - turn.changed).ns() / 1000;
+  if (turn.bytes < kBytesToLearnFrom || us <= 0) return;
+  const std::uint64_t rate = turn.bytes / static_cast<std::uint64_t>(us) * 1'000'000;
+  turn.rate = (turn.rate + std::clamp(rate, kRateMin, kRateMax)) / 2;
+}
+
+}  // namespace
+
+Instant lively_until(const Seat& seat) {
+  const Duration rest = std::max(kRestMin, time_to_move(*seat.gpu, seat.memory.base));
+  return seat.memory.rested + rest;
+}
+
+bool is_lively(const Seat& seat, Instant now) {
+  return seat.memory.works || now < lively_until(seat);
+}
+
+bool has_turn_in_memory(const Seat& seat, Occasion occasion, Instant now) {
+  return occasion == Occasion::turn_goes_on && seat.memory.in && !seat.tenant->paused &&
+         !seat.memory.impossible && !seat.memory.stuck && is_lively(seat, now);
+}
+
+std::vector<Seat*> order_of_memory(const Gpu& gpu, Occasion occasion, Instant now) {
+  std::vector<std::pair<Key, Seat*>> keyed;
+  keyed.reserve(gpu.memory.seats.size());
+  for (Seat* seat : gpu.memory.seats) keyed.emplace_back(key_of(*seat, occasion, now), seat);
+  std::sort(keyed.begin(), keyed.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Seat*> order;
+  order.reserve(keyed.size());
+  for (const auto& [key, seat] : keyed) order.push_back(seat);
+  return order;
+}
+
+Duration turn_length(const Gpu& gpu, Instant) {
+  if (stay_of(gpu.policy) == Stay::turn) return span_of(gpu.policy);
+  if (gpu.policy.turn) return *gpu.policy.turn;
+  const Turn& turn = gpu.memory.turn;
+  const Duration swap = time_to_move(gpu, std::max(turn.bytes, bytes_to_come(gpu)));
+  return std::max({kTurnMin, swap * kTurnSwaps, turn.stall * kTurnStalls});
+}
+
+bool is_turn_over(const Gpu& gpu, Instant now) {
+  const Turn& turn = gpu.memory.turn;
+  if (!turn.began || now < *turn.began + turn.length) return false;
+  const Seat* holder = gpu.open;
+  if (stay_of(gpu.policy) != Stay::turn || holder == nullptr) return true;
+  return now >= holder->window_end || is_idle(*holder);
+}
+
+void change_turn(Gpu& gpu, Instant now) {
+  Turn& turn = gpu.memory.turn;
+  ++turn.number;
+  turn.began.reset();
+  turn.changed = now;
+  turn.bytes = 0;
+  for (const Seat* seat : gpu.memory.seats) {
+    if (is_to_come(*seat, now)) turn.bytes += seat->memory.away + seat->memory.asked;
+  }
+  const bool goes_on = std::any_of(gpu.holders.begin(), gpu.holders.end(), [](const Seat* seat) {
+    return seat->hold == Hold::open && seat->memory.in;
+  });
+  turn.stalls = !goes_on;
+  turn.stalled = now;
+  if (goes_on) turn.stall = turn.stall / 2;
+}
+
+void begin_turn(Gpu& gpu, Instant now) {
+  Turn& turn = gpu.memory.turn;
+  if (turn.began || !gpu.memory.tight) return;
+  for (const Seat* seat : gpu.memory.seats) {
+    if (is_to_come(*seat, now)) return;
+  }
+  learn_rate(turn, now);
+  turn.began = now;
+}
+
+void count_passed(Gpu& gpu, const std::vector<Seat*>& came_in) {
+  std::array<bool, kPriorities> waits{};
+  std::array<bool, kPriorities> came{};
+  for (const Seat* seat : gpu.memory.seats) {
+    if (seat->memory.waits && !seat->memory.impossible) waits[class_of(*seat)] = true;
+  }
+  for (const Seat* seat : came_in) came[class_of(*seat)] = true;
+  for (std::size_t i = 0; i < waits.size(); ++i) {
+    int& passed = gpu.memory.turn.passed[i];
+    passed = waits[i] && !came[i] ? passed + 1 : 0;
+  }
+}
+
+void note_window_ended(Gpu& gpu, Instant now) {
+  if (gpu.memory.turn.stalls) gpu.memory.turn.stalled = now;
+}
+
+void note_window_opened(Gpu& gpu, Instant now) {
+  Turn& turn = gpu.memory.turn;
+  if (!std::exchange(turn.stalls, false)) return;
+  turn.stall = (turn.stall + (now - turn.stalled)) / 2;
+}
+
+}  // namespace nvs::core

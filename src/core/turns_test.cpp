@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns in memory: how long they are, and who is next.
+#include <gtest/gtest.h>
+
+#include "core/allowances.h"
+#include "core/sim_memory.h"
+
+namespace nvs::core {
+namespace {
+
+TEST(Allowances, TheMostSinceTheAcknowledgedOneCounts) {
+  Allowances allowances;
+  for (const std::uint64_t bytes : {8U, 3U, 5U, 2U}) allowances.send(bytes);
+  EXPECT_EQ(allowances.most(), 8U);
+  allowances.acknowledge(1);
+  EXPECT_EQ(allowances.most(), 8U) << "that one included";
+  allowances.acknowledge(2);
+  EXPECT_EQ(allowances.most(), 5U) << "it may have read the third";
+  allowances.acknowledge(1);
+  EXPECT_EQ(allowances.most(), 5U) << "said before";
+  allowances.acknowledge(99);
+  EXPECT_EQ(allowances.most(), 5U) << "never sent";
+  allowances.acknowledge(4);
+  EXPECT_EQ(allowances.most(), 2U);
+}
+
+class Turns : public MemoryTest {
+ protected:
+  void set_turn(std::optional<Duration> turn, Mode mode = Mode::automatic) {
+    node.step(PolicySet{GpuId{0}, {mode, Duration::from_ms(20), turn}});
+  }
+  // Each with so many GiB; the first is in.
+  void crowd(const std::vector<std::pair<int, std::uint64_t>>& clients) {
+    bool first = true;
+    for (const auto& [client, gib] : clients) {
+      node.join(client, client);
+      first ? has(client, gib) : has(client, 0, gib);
+      first = false;
+    }
+    for (const auto& [client, gib] : clients) node.saturate(client);
+    obey_all();
+  }
+};
+
+TEST_F(Turns, AFixedTurnIsExactlyThatLong) {
+  set_turn(Duration::from_s(1));
+  crowd({{1, 12}, {2, 12}});
+  const Instant begin = node.now();
+  EXPECT_TRUE(node.is_open(1));
+  while (!node.is_closing(1) && node.is_open(1)) node.pass(Duration::from_us(100));
+  EXPECT_EQ(node.now() - begin, Duration::from_s(1));
+  EXPECT_EQ(turns(), 1U);
+  node.pass_ms(1);
+  obey(1);
+  EXPECT_EQ(resident(1), 4U) << "only the deficit goes";
+  pass_ms(10);
+  EXPECT_TRUE(node.is_open(2));
+}
+
+TEST_F(Turns, WhatIsLeftOverIsBroughtInMeanwhile) {
+  crowd({{1, 12}, {2, 12}, {3, 12}});
+  obey_all();
+  EXPECT_EQ(resident(2), 4U);
+  EXPECT_EQ(resident(3), 0U);
+}
+
+TEST_F(Turns, AnAutomaticTurnIsFiveTimesAsLongAsTheSwap) {
+  crowd({{1, 12}, {2, 12}});
+  // 8 GiB are to come, at 8 GB/s until it is known better.
+  EXPECT_GE(node.view().gpus[0].turn, Duration::from_ms(5 * 1073));
+  EXPECT_LE(node.view().gpus[0].turn, Duration::from_ms(5 * 1700));
+}
+
+TEST_F(Turns, EveryoneComesInTurn) {
+  set_turn(Duration::from_ms(500));
+  crowd({{1, 12}, {2, 12}, {3, 10}, {4, 9}});
+  std::map<int, int> before;
+  for (int turn = 0; turn < 12; ++turn) {
+    pass_ms(2100);
+    for (const int client : {1, 2, 3, 4}) {
+      EXPECT_GT(node.opened(client), before[client]) << client << " in turn " << turn;
+      before[client] = node.opened(client);
+    }
+  }
+}
+
+TEST_F(Turns, AHigherClassComesFirstAndTheFloorsAreKept) {
+  set_turn(Duration::from_ms(100));
+  node.join(1, 1, Priority::high);
+  node.join(2, 2, Priority::normal);
+  node.join(3, 3, Priority::low);
+  has(1, 12);
+  has(2, 0, 12);
+  has(3, 0, 12);
+  for (const int client : {1, 2, 3}) node.saturate(client);
+  pass_ms(20'000);
+  const Duration high = node.used(1);
+  EXPECT_GT(high, Duration::from_ms(12'000));
+  EXPECT_GT(node.used(2), Duration::from_ms(2'000));
+  EXPECT_GT(node.used(3), Duration::from_ms(500));
+}
+
+TEST_F(Turns, AnIdleTurnEndsEarly) {
+  set_turn(Duration::from_s(60));
+  crowd({{2, 12}});
+  node.join(1, 1);
+  has(1, 0, 12);
+  node.want(1);
+  obey_all();
+  EXPECT_FALSE(node.is_open(1));
+  node.idle(2);
+  pass_ms(1000);
+  EXPECT_FALSE(is_complete(1)) << "it may come back: moving its memory takes 1.6 s";
+  pass_ms(800);
+  EXPECT_TRUE(node.is_open(1));
+}
+
+TEST_F(Turns, SerialModeDoesNotCutItsTurnsShort) {
+  set_turn(Duration::from_s(1), Mode::serial);
+  crowd({{1, 12}, {2, 12}});
+  node.pass_ms(990);
+  EXPECT_TRUE(node.is_open(1));
+  pass_ms(30);
+  EXPECT_TRUE(node.is_open(2));
+}
+
+TEST_F(Turns, WhoAsksWaitsForItsTurnAndRunsMeanwhile) {
+  set_turn(Duration::from_s(1));
+  for (const int client : {1, 2}) node.join(client, client);
+  has(1, 8);
+  has(2, 8);
+  for (const int client : {1, 2}) node.saturate(client);
+  obey_all();
+  const int opened = node.opened(2);
+  asks(2, 4);
+  pass_ms(900);
+  EXPECT_GT(node.opened(2), opened + 5);
+  EXPECT_EQ(resident(2), 8U);
+  pass_ms(200);
+  EXPECT_EQ(resident(2), 12U);
+  EXPECT_EQ(resident(1), 4U);
+}
+
+}  // namespace
+}  // namespace nvs::core
