@@ -1,20 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/allowances.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace nvs::core {
+namespace {
+
+// Of a client that never answers only so many are told apart.
+constexpr std::size_t kOpenMax = 32;
+
+}  // namespace
 
 std::uint64_t Allowances::send(std::uint64_t bytes) {
-  while (!falling_.empty() && falling_.back().bytes <= bytes) falling_.pop_back();
+  if (open_.size() == kOpenMax) {
+    open_[1].most = std::max(open_[0].most, open_[1].most);
+    open_[1].least = std::min(open_[0].least, open_[1].least);
+    open_.erase(open_.begin());
+  }
   bytes_ = bytes;
-  falling_.push_back({++number_, bytes});
+  open_.push_back({++number_, bytes, bytes});
   return number_;
 }
 
 void Allowances::acknowledge(std::uint64_t number) {
   if (number > number_) return;
-  std::size_t old = 0;
-  while (old < falling_.size() && falling_[old].number < number) ++old;
-  falling_.erase(falling_.begin(), falling_.begin() + static_cast<std::ptrdiff_t>(old));
+  std::erase_if(open_, [number](const Sent& sent) { return sent.number < number; });
+}
+
+std::uint64_t Allowances::most() const {
+  std::uint64_t most = 0;
+  for (const Sent& sent : open_) most = std::max(most, sent.most);
+  return most;
+}
+
+std::uint64_t Allowances::least() const {
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for (const Sent& sent : open_) least = std::min(least, sent.least);
+  return least;
 }
 
 }  // namespace nvs::core

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allowances that a client was sent for a GPU, and the most that it may go by now: messages are
-// under way in both directions, and until it says otherwise it may have read any of those since the
-// one that it last named.
+// The allowances that a client was sent for a GPU, and what it may go by now: messages are under
+// way in both directions, and until it says otherwise it may have read any of those since the one
+// that it last named.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,20 @@ class Allowances {
   bool any() const { return number_ != 0; }
   // Of the latest.
   std::uint64_t bytes() const { return bytes_; }
-  // The most that any since the acknowledged one lets it have, that one included.
-  std::uint64_t most() const { return falling_.empty() ? 0 : falling_.front().bytes; }
+  // The most and the least that it may go by: of all since the acknowledged one, that one included.
+  // If there is none, it has no reason to have more or less than it has.
+  std::uint64_t most() const;
+  std::uint64_t least() const;
 
  private:
   struct Sent {
     std::uint64_t number;
-    std::uint64_t bytes;
+    std::uint64_t most;
+    std::uint64_t least;
   };
   std::uint64_t number_ = 0;
   std::uint64_t bytes_ = 0;
-  // Those that could be the most when all before them are out of date.
-  std::vector<Sent> falling_;
+  std::vector<Sent> open_;
 };
 
 }  // namespace nvs::core

@@ -113,7 +113,7 @@ bool on_drained(Node& node, Gate& gate, GrantId grant, bool waiting) {
   });
   set_timer(node, gate, std::nullopt);
   Seat& seat = *gate.seat;
-  if (seat.hold == Hold::open && gate.wants && gate.memory.away == 0) {
+  if (seat.hold == Hold::open && gate.wants && gate.memory.is_complete()) {
     join_window(node, gate);
   } else {
     settle(node, seat);

@@ -31,16 +31,18 @@ void add_up(Seat& seat) {
   SeatMemory& sum = seat.memory;
   sum.base = sum.asked = sum.fixed = sum.away = 0;
   sum.stuck = false;
+  sum.complete = true;
   for (const Gate* gate : seat.gates) {
     const GateMemory& one = gate->memory;
     sum.fixed += one.fixed;
     sum.away += one.away;
     sum.asked += one.asked;
+    sum.complete = sum.complete && one.is_complete();
     if (!stays_put(*gate)) {
       sum.base += one.base();
     } else {
       sum.fixed += one.committed();
-      sum.stuck = sum.stuck || one.away > 0;
+      sum.stuck = sum.stuck || !one.is_complete();
     }
   }
 }

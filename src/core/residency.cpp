@@ -42,7 +42,7 @@ void decide(Gpu& gpu, Division& division, Instant now) {
 void let_join(Node& node, Seat& seat) {
   if (seat.hold != Hold::open || !seat.memory.in) return;
   for (Gate* gate : seat.gates) {
-    if (gate->state == GateState::closed && gate->wants && gate->memory.away == 0) {
+    if (gate->state == GateState::closed && gate->wants && gate->memory.is_complete()) {
       join_window(node, *gate);
     }
   }
@@ -57,7 +57,7 @@ void settle_all(Node& node, Tenant& tenant) {
 // Windows follow memory: whoever has to go is closed, whoever is complete stands in line.
 void follow(Node& node, Seat& seat) {
   SeatMemory& memory = seat.memory;
-  const bool outside = memory.away > 0 || !memory.in;
+  const bool outside = !memory.complete || !memory.in;
   const bool changed = std::exchange(memory.outside, outside) != outside;
   if (!memory.in && seat.hold == Hold::open) end_window(node, seat);
   if (outside && !seat.tenant->reserved.empty()) cancel_reservation(node, *seat.tenant);

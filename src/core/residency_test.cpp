@@ -67,6 +67,22 @@ TEST_F(Residents, NoWindowForWhoLacksSomething) {
   EXPECT_TRUE(node.is_open(1));
 }
 
+// It may have begun to move when it hears that it need not.
+TEST_F(Residents, WhoWasToldToGoIsCompleteWhenItSaysSo) {
+  for (const int client : {1, 2}) node.join(client, client);
+  has(1, 10);
+  has(2, 0, 10);
+  pass_ms(2000);
+  node.want(2);
+  EXPECT_EQ(allowed(1), 6U);
+  leave(2);
+  EXPECT_GE(allowed(1), 10U);
+  node.want(1);
+  EXPECT_FALSE(node.is_open(1));
+  obey(1);
+  EXPECT_TRUE(node.is_open(1));
+}
+
 TEST_F(Residents, WhoIsFoundOpenRunsOn) {
   node.join(1, 1);
   node.join(2, 1);

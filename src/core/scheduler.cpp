@@ -154,7 +154,8 @@ class Handler {
   }
 
   void admit(Gate& gate) {
-    if (gate.seat->hold == Hold::open && gate.state == GateState::closed && gate.memory.away == 0) {
+    if (gate.seat->hold == Hold::open && gate.state == GateState::closed &&
+        gate.memory.is_complete()) {
       join_window(node_, gate);
     } else {
       settle(node_, *gate.seat);

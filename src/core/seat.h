@@ -36,6 +36,7 @@ struct SeatMemory {
   std::uint64_t asked = 0;  // more of it
   std::uint64_t fixed = 0;  // cannot be moved, or does not move
   std::uint64_t away = 0;
+  bool complete = true;     // all of it is there for certain
   bool stuck = false;       // something of it does not move
   bool impossible = false;  // it has more than it can ever be given
   bool in = true;           // all of it has a place

@@ -79,7 +79,7 @@ std::uint64_t bytes_to_come(const Gpu& gpu) {
 bool is_to_come(const Seat& seat, Instant now) {
   const SeatMemory& memory = seat.memory;
   if (!memory.in || memory.stuck || seat.tenant->paused || !is_lively(seat, now)) return false;
-  return memory.away > 0 || (memory.asked > 0 && memory.grants_ask);
+  return !memory.complete || (memory.asked > 0 && memory.grants_ask);
 }
 
 void learn_rate(Turn& turn, Instant now) {

@@ -22,6 +22,20 @@ TEST(Allowances, TheMostSinceTheAcknowledgedOneCounts) {
   EXPECT_EQ(allowances.most(), 5U) << "never sent";
   allowances.acknowledge(4);
   EXPECT_EQ(allowances.most(), 2U);
+  EXPECT_EQ(allowances.least(), 2U);
+}
+
+TEST(Allowances, TheLeastCountsTooAndOneThatNeverAnswersCostsNoMore) {
+  Allowances allowances;
+  EXPECT_GT(allowances.least(), 100U) << "nobody told it to move anything";
+  allowances.send(7);
+  allowances.send(1);
+  for (std::uint64_t bytes = 0; bytes < 100; ++bytes) allowances.send(5);
+  EXPECT_EQ(allowances.most(), 7U);
+  EXPECT_EQ(allowances.least(), 1U);
+  allowances.acknowledge(102);
+  EXPECT_EQ(allowances.most(), 5U);
+  EXPECT_EQ(allowances.least(), 5U);
 }
 
 class Turns : public MemoryTest {

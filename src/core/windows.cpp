@@ -150,7 +150,7 @@ void open_window(Node& node, Seat& seat) {
   seat.terms = terms_for(gpu, seat, node.now);
   for (Gate* gate : seat.gates) {
     // One that was found open may be so beside others that lack memory.
-    if (gate->state == GateState::closed && gate->memory.away == 0) open_gate(node, *gate);
+    if (gate->state == GateState::closed && gate->memory.is_complete()) open_gate(node, *gate);
   }
   note_window_opened(gpu, node.now);
 }
