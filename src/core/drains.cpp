@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/readiness.h"
+#include "core/residency.h"
 #include "core/windows.h"
 
 namespace nvs::core {
@@ -45,9 +46,9 @@ template <class Which>
 bool let_in(Node& node, const Tenant& tenant, Which which) {
   bool any = false;
   for (const auto& seat : tenant.seats) {
-    if (!seat || seat->memory.outside) continue;  // its memory is away, or on its way out
+    if (!seat) continue;
     for (Gate* gate : seat->gates) {
-      if (!gate->wants || !which(*gate)) continue;
+      if (!gate->wants || !which(*gate) || !gate->memory.is_complete()) continue;
       let_one_in(node, *gate);
       any = true;
     }
@@ -94,13 +95,14 @@ bool on_drained(Node& node, Gate& gate, GrantId grant, bool waiting) {
   if (gate.state == GateState::closed) {
     // What somebody brought who was let in is done. Whoever could not drain may need more of it.
     const bool let_in = std::exchange(gate.let_in, false);
-    if (let_in && waiting && !gate.seat->memory.outside && is_stalled(*gate.seat->tenant)) {
+    if (let_in && waiting && gate.memory.is_complete() && is_stalled(*gate.seat->tenant)) {
       let_one_in(node, gate);
     }
     if (let_in && !waiting) {
       node.change(gate, [](Gate& it) { it.wants = false; });
       settle(node, *gate.seat);
     }
+    if (let_in) note_memory(node, *gate.seat);  // it may have waited for this to move out
     return false;
   }
   node.change(gate, [waiting](Gate& it) {

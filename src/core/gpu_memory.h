@@ -24,7 +24,8 @@ struct Turn {
 
   // What is learnt from changes of turns.
   std::uint64_t rate = kSwapRate;  // bytes a second
-  std::uint64_t bytes = 0;         // that had to come in at the latest one
+  std::uint64_t bytes = 0;         // that had to come in at the latest one, or were asked for
+  std::uint64_t moved_in = 0;      // of the GPU, before it
   Instant changed;
   bool stalls = false;  // no window has opened since
   Instant stalled;      // from when on nobody ran
@@ -39,7 +40,8 @@ struct GpuMemory {
   std::uint32_t waiting = 0;   // seats that wait for memory
   std::uint64_t shortage = 0;  // what the driver did not have of the capacity
   Instant shortage_since;
-  std::uint64_t moved = 0;
+  std::uint64_t moved_out = 0;
+  std::uint64_t moved_in = 0;
   Turn turn;
   std::optional<Instant> due;  // when time alone changes something
 };

@@ -29,19 +29,21 @@ bool has_to_move(const GateMemory& memory) {
 
 void add_up(Seat& seat) {
   SeatMemory& sum = seat.memory;
-  sum.base = sum.asked = sum.fixed = sum.away = 0;
+  sum.base = sum.asked = sum.promised = sum.fixed = sum.away = 0;
   sum.stuck = false;
   sum.complete = true;
   for (const Gate* gate : seat.gates) {
     const GateMemory& one = gate->memory;
     sum.fixed += one.fixed;
     sum.away += one.away;
-    sum.asked += one.asked;
     sum.complete = sum.complete && one.is_complete();
     if (!stays_put(*gate)) {
       sum.base += one.base();
+      (is_promised(one) ? sum.promised : sum.asked) += one.asked;
     } else {
-      sum.fixed += one.committed();
+      // One that answers gives back what it may have beyond that.
+      sum.fixed += one.stuck ? one.committed() : one.resident;
+      sum.asked += one.stuck ? 0 : one.asked;
       sum.stuck = sum.stuck || !one.is_complete();
     }
   }
@@ -80,7 +82,9 @@ void note_held(Gate& gate, const MemoryHeld& told, Instant now) {
     const std::uint64_t up = event.resident - std::min(memory.resident, event.resident);
     const std::uint64_t out = event.away - std::min(memory.away, event.away);
     const std::uint64_t in = memory.away - std::min(memory.away, event.away);
-    gate.seat->gpu->memory.moved += std::min(down, out) + std::min(up, in);
+    GpuMemory& on = gate.seat->gpu->memory;
+    on.moved_out += std::min(down, out);
+    on.moved_in += std::min(up, in);
   }
   if (!memory.told || event.resident != memory.resident || most != memory.allowances.most()) {
     memory.moved = now;
@@ -129,6 +133,10 @@ std::optional<Instant> stalls_at(const Gpu& gpu) {
 bool stays_put(const Gate& gate) {
   return gate.memory.stuck || gate.state == GateState::loose || gate.state == GateState::late ||
          gate.state == GateState::silent;
+}
+
+bool is_promised(const GateMemory& memory) {
+  return memory.allowances.any() && memory.allowances.bytes() >= memory.need();
 }
 
 void note_work(Seat& seat, Instant now) {
@@ -180,8 +188,10 @@ void sum_up(Gpu& gpu, Instant now) {
     SeatMemory& memory = seat->memory;
     memory.impossible = memory.base > movable;
     // What can never be had does not count as asked for.
-    if (memory.impossible || memory.asked > movable - memory.base) memory.asked = 0;
-    needed += memory.base + memory.asked;
+    const std::uint64_t left = movable - std::min(movable, memory.base);
+    if (memory.promised > left) memory.asked += std::exchange(memory.promised, 0);
+    if (memory.asked > left - memory.promised) memory.asked = 0;
+    needed += memory.base + memory.promised + memory.asked;
     note_work(*seat, now);
     note_waits(*seat, now);
   }

@@ -29,6 +29,9 @@ std::optional<Instant> stalls_at(const Gpu& gpu);
 // What it has can be neither moved nor counted on to shrink: it does not answer, or does not drain.
 bool stays_put(const Gate& gate);
 
+// It may take what it asks for at any moment.
+bool is_promised(const GateMemory& memory);
+
 void note_work(Seat& seat, Instant now);
 void note_waits(Seat& seat, Instant now);
 // All about its gates that memory depends on, as a number to compare.

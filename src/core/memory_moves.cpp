@@ -29,11 +29,13 @@ std::vector<Place> places_of(const Gpu& gpu, const std::vector<Seat*>& order, Oc
   while (first < order.size() && has_turn_in_memory(*order[first], occasion, now)) ++first;
   const auto claim_base = [&](std::size_t i) {
     base_at[i] = claims.size();
-    claims.push_back({order[i]->memory.base, false});
+    const SeatMemory& memory = order[i]->memory;
+    claims.push_back({memory.base + (i < first ? memory.promised : 0), false});
   };
   const auto claim_ask = [&](std::size_t i) {
     ask_at[i] = claims.size();
-    claims.push_back({order[i]->memory.asked, true});
+    const SeatMemory& memory = order[i]->memory;
+    claims.push_back({memory.asked + (i < first ? 0 : memory.promised), true});
   };
   for (std::size_t i = 0; i < first; ++i) claim_base(i);
   for (std::size_t i = 0; i < first; ++i) claim_ask(i);
@@ -45,7 +47,9 @@ std::vector<Place> places_of(const Gpu& gpu, const std::vector<Seat*>& order, Oc
   std::vector<Place> places;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const MemoryShare& base = shares[base_at[i]];
-    places.push_back({order[i], base.bytes, base.complete, shares[ask_at[i]].complete});
+    const bool in = base.bytes >= order[i]->memory.base;
+    const bool grants = shares[ask_at[i]].complete;
+    places.push_back({order[i], base.bytes, in, grants, i < first ? base.complete : grants});
   }
   return places;
 }
@@ -71,10 +75,11 @@ void add_targets(const Place& place, std::uint64_t slack, std::vector<Target>& t
   for (Gate* gate : place.seat->gates) {
     const GateMemory& memory = gate->memory;
     if (!memory.told) continue;
-    const bool asks = place.grants_ask && place.seat->memory.asked > 0;
+    const bool asks = is_promised(memory) ? place.keeps_promise
+                                          : place.grants_ask && place.seat->memory.asked > 0;
     const bool stays = stays_put(*gate);
-    const std::uint64_t need =
-        (stays ? memory.committed() : memory.base()) + (asks ? memory.asked : 0);
+    std::uint64_t need = asks ? memory.need() : memory.base();
+    if (memory.stuck) need = memory.allowances.bytes();
     targets.push_back({gate, need, need + (stays ? 0 : slack), place.in});
   }
   if (!place.in) split(place, targets, from);
@@ -126,7 +131,7 @@ class Carrier {
   void lower(const Target& target, bool lack) {
     Gate& gate = *target.gate;
     GateMemory& memory = gate.memory;
-    if (stays_put(gate) || !memory.allowances.any()) return;
+    if (memory.stuck || !memory.allowances.any()) return;
     const bool moves = !target.in && can_move_out(gate);
     const std::uint64_t to = moves ? target.bytes : std::max(target.bytes, memory.need());
     const std::uint64_t allowed = memory.allowances.bytes();
@@ -143,14 +148,14 @@ class Carrier {
     const std::uint64_t committed = memory.committed();
     const std::uint64_t allowed = memory.allowances.any() ? memory.allowances.bytes() : 0;
     std::uint64_t to = std::min(target.bytes, committed + room_);
+    const std::uint64_t kept = to - std::min(to, committed);
+    // A part of what it asks for is of no use to it.
+    if (to < target.need) to = std::min(to, std::max(memory.base(), allowed));
     if (!memory.allowances.any() && !can_move_out(gate)) to = std::max(to, memory.resident);
-    if (to <= allowed) return;
-    if (!is_worth_it(target, allowed, to) && memory.allowances.any()) {
-      if (allowed < target.need) room_ -= std::min(room_, to - std::min(to, committed));
-      return;
-    }
-    room_ -= to - std::min(to, committed);
-    send(gate, to);
+    const bool sends =
+        to > allowed && (!memory.allowances.any() || is_worth_it(target, allowed, to));
+    if (sends || allowed < target.need) room_ -= std::min(room_, kept);
+    if (sends) send(gate, to);
   }
 
   static bool is_worth_it(const Target& target, std::uint64_t allowed, std::uint64_t to) {
@@ -186,7 +191,8 @@ Division divide_memory(const Gpu& gpu, Occasion occasion, Instant now) {
   std::uint64_t free = movable_bytes(gpu);
   std::uint64_t clients = 0;
   for (const Place& place : division.places) {
-    free -= place.seat->memory.base + place.seat->memory.asked;
+    const SeatMemory& memory = place.seat->memory;
+    free -= memory.base + memory.promised + memory.asked;
     for (const Gate* gate : place.seat->gates) clients += gate->memory.told ? 1 : 0;
   }
   division.slack = slack_of(free, clients, gpu.tenants > 1 ? Company::shared : Company::alone);

@@ -18,6 +18,7 @@ struct Place {
   std::uint64_t bytes = 0;  // beside what cannot be moved, and what it asks for
   bool in = false;
   bool grants_ask = false;
+  bool keeps_promise = false;  // what it asked for and may take by now stays its own
 };
 
 struct Division {

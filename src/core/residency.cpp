@@ -17,7 +17,7 @@ namespace {
 void decide(Gpu& gpu, Division& division, Instant now) {
   GpuMemory& memory = gpu.memory;
   const bool had_turn = std::any_of(memory.seats.begin(), memory.seats.end(), [now](Seat* seat) {
-    return has_turn_in_memory(*seat, Occasion::turn_goes_on, now);
+    return seat->memory.base > 0 && has_turn_in_memory(*seat, Occasion::turn_goes_on, now);
   });
   division = divide_memory(gpu, Occasion::turn_goes_on, now);
   bool ends = false;
@@ -34,7 +34,8 @@ void decide(Gpu& gpu, Division& division, Instant now) {
     count_passed(gpu, changes.came_in);
     memory.turn.began = now;  // unless somebody has to come in first
   }
-  const bool changed = ends ? changes.any() : !had_turn && !changes.came_in.empty();
+  const bool renews = !had_turn || changes.sent_out;
+  const bool changed = ends ? changes.any() : renews && !changes.came_in.empty();
   if (memory.tight && changed) change_turn(gpu, now);
 }
 
@@ -175,7 +176,10 @@ void manage_memory(Node& node, Gpu& gpu) {
   // A window that ends may end another one's wait, and change the list.
   const std::vector<Seat*> seats = memory.seats;
   for (Seat* seat : seats) follow(node, *seat);
-  for (const Seat* seat : seats) memory.waiting += memory.tight && seat->memory.waits ? 1 : 0;
+  for (const Seat* seat : seats) {
+    const bool here = seat->memory.outside || seat->memory.asked > 0;
+    memory.waiting += memory.tight && seat->memory.waits && here ? 1 : 0;
+  }
   begin_turn(gpu, node.now);
   memory.due = next_due(gpu, node.now);
 }

@@ -31,10 +31,11 @@ enum class Hold : std::uint8_t { none, open, closing };
 
 // A tenant's memory on a GPU: the sums over its gates, and what was decided about it.
 struct SeatMemory {
-  bool told = false;        // it stands in the GPU's list
-  std::uint64_t base = 0;   // can be moved, and must be there while it runs
-  std::uint64_t asked = 0;  // more of it
-  std::uint64_t fixed = 0;  // cannot be moved, or does not move
+  bool told = false;           // it stands in the GPU's list
+  std::uint64_t base = 0;      // can be moved, and must be there while it runs
+  std::uint64_t asked = 0;     // more of it
+  std::uint64_t promised = 0;  // more of it, which it may take by now
+  std::uint64_t fixed = 0;     // cannot be moved, or does not move
   std::uint64_t away = 0;
   bool complete = true;     // all of it is there for certain
   bool stuck = false;       // something of it does not move

@@ -82,10 +82,12 @@ bool is_to_come(const Seat& seat, Instant now) {
   return !memory.complete || (memory.asked > 0 && memory.grants_ask);
 }
 
-void learn_rate(Turn& turn, Instant now) {
+void learn_rate(GpuMemory& memory, Instant now) {
+  Turn& turn = memory.turn;
   const std::int64_t us = (now - turn.changed).ns() / 1000;
-  if (turn.bytes < kBytesToLearnFrom || us <= 0) return;
-  const std::uint64_t rate = turn.bytes / static_cast<std::uint64_t>(us) * 1'000'000;
+  const std::uint64_t bytes = memory.moved_in - turn.moved_in;
+  if (turn.number == 0 || bytes < kBytesToLearnFrom || us <= 0) return;
+  const std::uint64_t rate = bytes / static_cast<std::uint64_t>(us) * 1'000'000;
   turn.rate = (turn.rate + std::clamp(rate, kRateMin, kRateMax)) / 2;
 }
 
@@ -139,6 +141,7 @@ void change_turn(Gpu& gpu, Instant now) {
   turn.began.reset();
   turn.changed = now;
   turn.bytes = 0;
+  turn.moved_in = gpu.memory.moved_in;
   for (const Seat* seat : gpu.memory.seats) {
     if (is_to_come(*seat, now)) turn.bytes += seat->memory.away + seat->memory.asked;
   }
@@ -156,7 +159,7 @@ void begin_turn(Gpu& gpu, Instant now) {
   for (const Seat* seat : gpu.memory.seats) {
     if (is_to_come(*seat, now)) return;
   }
-  learn_rate(turn, now);
+  learn_rate(gpu.memory, now);
   turn.began = now;
 }
 

@@ -84,7 +84,7 @@ GpuView view_of(const Gpu& gpu, Instant now) {
   view.swapped = gpu.memory.waiting;
   view.turns = gpu.memory.turn.number;
   view.turn = gpu.memory.turn.length;
-  view.moved_bytes = gpu.memory.moved;
+  view.moved_bytes = gpu.memory.moved_out + gpu.memory.moved_in;
   return view;
 }
 

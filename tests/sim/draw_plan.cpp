@@ -232,6 +232,10 @@ class Drawing {
 
 }  // namespace
 
-Plan draw_plan(std::uint64_t seed, const PlanSize& size) { return Drawing(seed, size).make(); }
+Plan draw_plan(std::uint64_t seed, const PlanSize& size) {
+  Plan plan = Drawing(seed, size).make();
+  draw_memory(seed, plan);
+  return plan;
+}
 
 }  // namespace nvs::sim

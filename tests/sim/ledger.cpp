@@ -82,7 +82,7 @@ bool Ledger::may_be_gang(core::TenantId id) const {
       const Slot& slot = clients_[number(it)].slots[gpu];
       return slot.gate != Slot::Gate::closed && (slot.given_up || slot.loose);
     });
-    count += one.waits_since || one.held_since || recent || left_behind ? 1 : 0;
+    count += one.stands || one.waits_since || one.held_since || recent || left_behind ? 1 : 0;
   }
   return count > 1;
 }
@@ -119,17 +119,39 @@ LedgerTenant& Ledger::tenant_at(core::TenantId id) {
   return tenants_[number(id)];
 }
 
+bool Ledger::lacks_elsewhere(const LedgerTenant& tenant) const {
+  for (std::uint32_t gpu = 0; gpu < tenant.on.size(); ++gpu) {
+    const Standing& standing = tenant.on[gpu];
+    if (!standing.swapped || standing.held_since) continue;
+    for (const core::ClientId client : tenant.clients) {
+      const Slot& slot = clients_[number(client)].slots[gpu];
+      if (slot.wants && slot.gate == Slot::Gate::closed) return true;
+    }
+  }
+  return false;
+}
+
 // What a tenant's clients add up to on one GPU, after something about one of them changed.
 void Ledger::refresh(core::TenantId id, core::GpuId gpu) {
+  if (!note_swapped(id)) {
+    refresh_one(id, gpu);
+    return;
+  }
+  // Where it lacks memory it may wait in vain on its other GPUs.
+  for (std::uint32_t index = 0; index < gpus_.size(); ++index) refresh_one(id, core::GpuId{index});
+}
+
+void Ledger::refresh_one(core::TenantId id, core::GpuId gpu) {
   LedgerTenant& tenant = tenant_at(id);
   Standing& standing = tenant.on[core::index_of(gpu)];
-  bool wants = false, holds_it = false, busy = false;
+  bool wants = false, holds_it = false, busy = false, asks = false;
   for (const core::ClientId client : tenant.clients) {
     const Slot& one = clients_[number(client)].slots[core::index_of(gpu)];
     wants |= one.wants && one.gate == Slot::Gate::closed;
     holds_it |= holds(one);
     standing.beside |= one.gate != Slot::Gate::closed && (one.loose || one.given_up);
     busy |= holds(one) && !one.idle;
+    asks |= one.memory.asked > 0;
   }
   if (standing.held_since && !standing.idle) standing.used += now_ - standing.idle_since;
   if (holds_it && standing.idle == busy) standing.idle = !busy;
@@ -147,7 +169,14 @@ void Ledger::refresh(core::TenantId id, core::GpuId gpu) {
       standing.held_since.reset();
     }
   }
-  const bool waits = wants && !holds_it && !tenant.paused;
+  const bool stands = wants && !holds_it && !tenant.paused;
+  standing.stands = stands;
+  const bool lacks = (stands && standing.swapped) || (asks && !tenant.paused);
+  if (lacks != standing.lacks_since.has_value()) {
+    standing.lacks_since = lacks ? std::optional(now_) : std::nullopt;
+  }
+  // Whoever lacks memory on a GPU that it wants is not served on its others either.
+  const bool waits = stands && !lacks_elsewhere(tenant);
   if (waits != standing.waits_since.has_value()) {
     if (!waits) {
       standing.longest_wait = std::max(standing.longest_wait, now_ - *standing.waits_since);
@@ -167,6 +196,7 @@ void Ledger::refresh_all(core::TenantId id) {
 
 void Ledger::on(const core::GpuAdded& event) {
   gpus_.resize(core::index_of(event.gpu) + 1);
+  gpus_[core::index_of(event.gpu)].capacity = event.capacity_bytes;
   gpus_[core::index_of(event.gpu)].policy = event.policy;
   gpus_[core::index_of(event.gpu)].policy_since = now_;
 }
@@ -192,7 +222,11 @@ void Ledger::leave(core::ClientId id) {
   left.here = false;
   LedgerTenant& tenant = tenant_at(left.tenant);
   drop(tenant.clients, id);
-  for (LedgerGpu& gpu : gpus_) drop(gpu.open, id);
+  for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    drop(gpus_[gpu].open, id);
+    drop(gpus_[gpu].memory, id);
+    add_up(core::GpuId{gpu});
+  }
   refresh_all(left.tenant);
   tenant.here = !tenant.clients.empty();
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/instant.h"
@@ -13,6 +14,26 @@
 #include "core/event.h"
 
 namespace nvs::sim {
+
+// A client's memory on one GPU: what it told, and what it was told.
+struct SlotMemory {
+  bool told = false;
+  std::uint64_t resident = 0;
+  std::uint64_t away = 0;
+  std::uint64_t fixed = 0;
+  std::uint64_t asked = 0;
+  Instant heard;
+  // Since the one that it named last, that one included: number and bytes.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> allowances;
+
+  std::uint64_t base() const { return resident + away; }
+  std::uint64_t need() const { return base() + asked; }
+  std::uint64_t allowed() const { return allowances.empty() ? 0 : allowances.back().second; }
+  bool lacks_answer() const { return allowances.size() > 1; }
+  std::uint64_t committed() const;
+  // Something is away, or may be on its way out.
+  bool is_swapped() const;
+};
 
 // A client's window on one GPU.
 struct Slot {
@@ -30,6 +51,7 @@ struct Slot {
   core::WindowTerms terms;
   Instant closing_since;
   Instant heard;  // last sign of life while closing
+  SlotMemory memory;
 };
 
 struct LedgerClient {
@@ -47,8 +69,11 @@ struct Standing {
   Instant held_before;                 // and its beginning
   Instant idle_since;                  // all its open clients are, if `idle`
   bool idle = false;
-  Duration used;        // held and not idle
-  bool beside = false;  // it ever ran there without holding it: loose, or given up
+  Duration used;                       // held and not idle
+  bool beside = false;                 // it ever ran there without holding it: loose, or given up
+  bool swapped = false;                // something of it is away, or may be
+  bool stands = false;                 // at its gate, whether or not it lacks memory
+  std::optional<Instant> lacks_since;  // wants, or asks for memory, and waits for memory
 };
 
 struct LedgerTenant {
@@ -67,6 +92,12 @@ struct LedgerGpu {
   std::vector<core::ClientId> open;  // open or closing
   Duration longest_drain;
   Instant last_change;  // when anything last began or stopped to hold it
+  std::uint64_t capacity = 0;
+  std::optional<Instant> capacity_since;  // when it was last changed
+  std::optional<Instant> shortage;        // when the driver last had less than it should
+  std::vector<core::ClientId> memory;     // that told about theirs
+  std::uint64_t needed = 0;               // by all of them, with what cannot be moved
+  bool fits() const { return needed <= capacity; }
 };
 
 class Ledger {
@@ -98,6 +129,14 @@ class Ledger {
   bool holds(core::TenantId id, core::GpuId gpu) const { return !!standing(id, gpu).held_since; }
   // More than one GPU that it wants, holds, or held not long ago; or where it left work behind.
   bool may_be_gang(core::TenantId id) const;
+  // What clients have or may take without asking, and what cannot be moved.
+  std::uint64_t committed(core::GpuId gpu) const;
+  // Somebody of others than this tenant waits for memory.
+  bool lacks_memory(core::GpuId gpu, core::TenantId but) const;
+  // It has memory and may need several GPUs: what it lacks on one keeps it off the others.
+  bool may_lack_memory(core::TenantId id) const;
+  // One of its clients there does not drain or answer.
+  bool is_hampered(core::GpuId gpu) const;
   bool knows(core::GpuId gpu) const { return core::index_of(gpu) < gpus_.size(); }
 
  private:
@@ -108,7 +147,12 @@ class Ledger {
   bool is_silent(const Slot& slot) const;
   LedgerTenant& tenant_at(core::TenantId id);
   void refresh(core::TenantId id, core::GpuId gpu);
+  void refresh_one(core::TenantId id, core::GpuId gpu);
   void refresh_all(core::TenantId id);
+  // Whether it has any memory at all.
+  bool note_swapped(core::TenantId id);
+  void add_up(core::GpuId gpu);
+  bool lacks_elsewhere(const LedgerTenant& tenant) const;
   void leave(core::ClientId id);
   void finish_drain(Slot& slot, core::GpuId gpu);
   void hear(Slot& slot) { slot.heard = now_; }
@@ -125,8 +169,8 @@ class Ledger {
   void on(const core::DrainStalled& event);
   void on(const core::DrainRefused& event);
   void on(const core::FoundOpen& event);
-  void on(const core::MemoryHeld&) {}
-  void on(const core::CapacitySet&) {}
+  void on(const core::MemoryHeld& event);
+  void on(const core::CapacitySet& event);
   void on(const core::PolicySet& event);
   void on(const core::PrioritySet& event);
   void on(const core::WeightSet& event);
@@ -138,7 +182,7 @@ class Ledger {
   void on(const core::CloseWindow& effect);
   void on(const core::LetOneIn& effect);
   void on(const core::GetReady&) {}
-  void on(const core::SetAllowance&) {}
+  void on(const core::SetAllowance& effect);
 
   Instant now_;
   Duration excused_;

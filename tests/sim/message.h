@@ -8,6 +8,16 @@
 
 namespace nvs::sim {
 
+// Of a GPU's memory, in bytes, as core::MemoryHeld has it.
+struct Holdings {
+  std::uint64_t number = 0;
+  std::uint64_t resident = 0;
+  std::uint64_t away = 0;
+  std::uint64_t fixed = 0;
+  std::uint64_t asked = 0;
+  bool is_short = false;
+};
+
 struct Message {
   enum class Kind : std::uint8_t {
     hello,
@@ -19,6 +29,7 @@ struct Message {
     draining,
     stalled,
     refused,
+    holds,
     goodbye,
   };
   Kind kind = Kind::hello;
@@ -26,6 +37,7 @@ struct Message {
   core::GrantId grant{};
   bool waiting = false;  // drained: threads are at the gate
   Duration remaining;    // draining: what it still has queued, if known
+  Holdings memory;       // holds
 };
 
 }  // namespace nvs::sim

@@ -32,6 +32,7 @@ void Meter::add(const core::NodeView& view) {
     GpuMeter& sum = gpus_[core::index_of(gpu.gpu)];
     sum.switches += gpu.switches;
     sum.handover += gpu.handover;
+    sum.turns += gpu.turns;
   }
 }
 

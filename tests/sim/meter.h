@@ -19,6 +19,7 @@ struct GpuMeter {
   std::vector<TenantMeter> tenants;  // by number in the plan
   std::uint64_t switches = 0;
   Duration handover;
+  std::uint64_t turns = 0;
 };
 
 class Meter {

@@ -12,6 +12,17 @@
 
 namespace nvs::sim {
 
+struct MemoryChange {
+  Duration at;             // after its start
+  std::int64_t bytes = 0;  // more, or less
+};
+// What a process has of one GPU's memory.
+struct MemoryPlan {
+  std::uint64_t bytes = 0;  // before it does anything; 0: it never says anything about memory
+  std::uint64_t fixed = 0;
+  std::vector<MemoryChange> changes;
+};
+
 // What a process does on one GPU.
 struct Load {
   enum class Kind : std::uint8_t {
@@ -28,6 +39,7 @@ struct Load {
   Duration kernel = Duration::from_us(500);
   Duration depth = Duration::from_ms(10);  // how far ahead of the GPU it submits if it may
   std::uint32_t group = 0;                 // which collective
+  MemoryPlan memory;
 };
 
 struct ProcessPlan {
@@ -66,6 +78,8 @@ struct Happening {
     stall_daemon,    // for `span`
     stop_clock,      // for `span`
     jump_clock,      // ahead by `span`
+    take_memory,     // of a GPU, by somebody who is no client, for `span`
+    set_capacity,    // of a GPU
   };
   Duration at;
   Kind kind = Kind::crash;
@@ -74,6 +88,7 @@ struct Happening {
   core::GpuPolicy policy;
   core::Priority priority = core::Priority::normal;
   std::uint32_t weight = 100;
+  std::uint64_t bytes = 0;
 };
 
 struct Plan {
@@ -85,6 +100,11 @@ struct Plan {
   Duration delay = Duration::from_us(50);       // of a message, at most
   Duration delay_rare = Duration::from_us(50);  // one in 20 may take this long
   bool quiet = false;
+  std::uint64_t capacity = std::uint64_t{80} << 30U;  // of each GPU
+  std::uint64_t bus_rate = 16'000'000'000;            // bytes a second, each way
+  Duration death_lag;  // until the driver has the memory of a dead process back, at most
+  // Nobody takes memory that the core cannot know of: no promise of it can be broken.
+  bool strict_memory = false;
 };
 
 // How large drawn plans are; nothing: drawn too.
@@ -95,5 +115,9 @@ struct PlanSize {
 };
 
 Plan draw_plan(std::uint64_t seed, const PlanSize& size);
+
+// Gives the processes of some plans memory, and lets things happen to it. The rest of the plan
+// stays as it was drawn.
+void draw_memory(std::uint64_t seed, Plan& plan);
 
 }  // namespace nvs::sim

@@ -8,7 +8,6 @@ namespace {
 
 // From a timer's time to the step that it causes.
 constexpr Duration kTimerLate = Duration::from_us(20);
-constexpr std::uint64_t kCapacityBytes = std::uint64_t{80} << 30;
 
 template <class Id>
 std::size_t number(Id id) {
@@ -19,19 +18,20 @@ std::size_t number(Id id) {
 
 SimDaemon::SimDaemon(SimTime& time, Trace& trace, Meter& meter,
                      std::vector<core::GpuPolicy> policies, std::vector<TenantSettings> tenants,
-                     bool quiet, Send send)
+                     RunTraits traits, Send send)
     : time_(time),
       trace_(trace),
       meter_(meter),
       clock_(time),
       policies_(std::move(policies)),
       tenants_(std::move(tenants)),
-      quiet_(quiet),
+      capacities_(policies_.size(), traits.capacity),
+      traits_(traits),
       send_(std::move(send)) {}
 
 void SimDaemon::start() {
   ++life_;
-  Checkers checkers = make_all_checkers({quiet_});
+  Checkers checkers = make_all_checkers(traits_);
   checkers.push_back(meter_.make_observer(tenant_number_));
   run_ = std::make_unique<CoreRun>(std::move(checkers), trace_);
   groups_.assign(tenants_.size(), {});
@@ -39,7 +39,7 @@ void SimDaemon::start() {
   client_process_.assign(1, 0);
   tenant_number_.assign(1, 0);
   for (std::uint32_t gpu = 0; gpu < policies_.size(); ++gpu) {
-    step(core::GpuAdded{core::GpuId{gpu}, kCapacityBytes, policies_[gpu]});
+    step(core::GpuAdded{core::GpuId{gpu}, capacities_[gpu], policies_[gpu]});
   }
 }
 
@@ -162,7 +162,7 @@ void SimDaemon::receive(std::uint32_t process, std::uint32_t tenant, const Messa
 
 void SimDaemon::perform(std::uint32_t process, const Message& message) {
   const core::ClientId client = sessions_[process].client;
-  const auto& [kind, gpu, grant, waiting, remaining] = message;
+  const auto& [kind, gpu, grant, waiting, remaining, memory] = message;
   switch (kind) {
     case Message::Kind::hello:
       break;
@@ -190,6 +190,10 @@ void SimDaemon::perform(std::uint32_t process, const Message& message) {
     case Message::Kind::refused:
       step(core::DrainRefused{client, gpu, grant});
       break;
+    case Message::Kind::holds:
+      step(core::MemoryHeld{client, gpu, memory.number, memory.resident, memory.away, memory.fixed,
+                            memory.asked, memory.is_short});
+      break;
     case Message::Kind::goodbye:
       leave(process);
       break;
@@ -199,6 +203,11 @@ void SimDaemon::perform(std::uint32_t process, const Message& message) {
 void SimDaemon::set_policy(std::uint32_t gpu, const core::GpuPolicy& policy) {
   policies_[gpu] = policy;
   step(core::PolicySet{core::GpuId{gpu}, policy});
+}
+
+void SimDaemon::set_capacity(std::uint32_t gpu, std::uint64_t bytes) {
+  capacities_[gpu] = bytes;
+  step(core::CapacitySet{core::GpuId{gpu}, bytes});
 }
 
 void SimDaemon::set_priority(std::uint32_t tenant, core::Priority priority) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "checkers/checkers.h"
 #include "core_run.h"
 #include "message.h"
 #include "meter.h"
@@ -30,7 +31,7 @@ class SimDaemon {
   using Send = std::function<void(std::uint32_t process, const core::Effect& effect)>;
 
   SimDaemon(SimTime& time, Trace& trace, Meter& meter, std::vector<core::GpuPolicy> policies,
-            std::vector<TenantSettings> tenants, bool quiet, Send send);
+            std::vector<TenantSettings> tenants, RunTraits traits, Send send);
 
   void start();
   // Gone at once, with all it knew.
@@ -42,6 +43,7 @@ class SimDaemon {
 
   void receive(std::uint32_t process, std::uint32_t tenant, const Message& message);
   void set_policy(std::uint32_t gpu, const core::GpuPolicy& policy);
+  void set_capacity(std::uint32_t gpu, std::uint64_t bytes);
   void set_priority(std::uint32_t tenant, core::Priority priority);
   void set_weight(std::uint32_t tenant, std::uint32_t weight);
   void set_paused(std::uint32_t tenant, bool paused);
@@ -83,7 +85,8 @@ class SimDaemon {
   SimClock clock_;
   std::vector<core::GpuPolicy> policies_;
   std::vector<TenantSettings> tenants_;
-  bool quiet_;
+  std::vector<std::uint64_t> capacities_;
+  RunTraits traits_;
   Send send_;
   std::unique_ptr<CoreRun> run_;
   std::vector<Session> sessions_;              // by process

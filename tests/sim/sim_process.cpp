@@ -19,10 +19,28 @@ SimProcess::SimProcess(Surroundings world, const ProcessPlan& plan,
     const std::size_t index = seats_.size();
     seats_.push_back(std::make_unique<Seat>(load, [this, index] { on_done(*seats_[index]); }));
     Seat& seat = *seats_.back();
+    if (load.memory.bytes > 0) add_memory(index);
     if (in_group(seat)) {
       seat.member = group(seat).add_member([this, index] { pump(*seats_[index]); });
     }
   }
+}
+
+void SimProcess::add_memory(std::size_t index) {
+  Seat& seat = *seats_[index];
+  SimMemory::Owner owner;
+  owner.may_move_out = [&seat, this] { return !seat.open && !seat.closing && !has_queued(seat); };
+  owner.tell = [&seat, this](const Holdings& memory) {
+    if (!connected_) return;
+    Message message;
+    message.kind = Message::Kind::holds;
+    message.gpu = core::GpuId{seat.load.gpu};
+    message.memory = memory;
+    send_(message);
+  };
+  owner.on_first_complete = [&seat, this] { begin_load(seat); };
+  seat.memory = std::make_unique<SimMemory>(world_.time, *world_.cards[seat.load.gpu],
+                                            seat.load.memory, std::move(owner));
 }
 
 void SimProcess::start() {
@@ -35,15 +53,18 @@ void SimProcess::start() {
     seat->open = seat->closing = seat->told_want = seat->told_idle = seat->stuck = false;
     seat->backlog = Duration{};
     seat->grant = {};
+    if (seat->memory) seat->memory->start();
   }
   try_connect(kBackOffMin);
   if (!connected_) {
     for (const auto& seat : seats_) seat->open = true;
   }
-  for (const auto& seat : seats_) begin_load(*seat);
+  for (const auto& seat : seats_) {
+    if (!seat->memory) begin_load(*seat);
+  }
 }
 
-void SimProcess::end() {
+void SimProcess::end(Duration lag) {
   if (!alive_) return;
   ++life_;
   alive_ = connected_ = false;
@@ -52,6 +73,7 @@ void SimProcess::end() {
     if (in_group(*seat)) group(*seat).break_down();
     ++seat->drains;
     ++seat->idles;
+    if (seat->memory) seat->memory->end(lag);
   }
 }
 
@@ -70,7 +92,7 @@ Duration SimProcess::executed(std::uint32_t number) const {
 }
 
 void SimProcess::say(const Seat& seat, Message::Kind kind, bool waiting) {
-  if (connected_) send_({kind, core::GpuId{seat.load.gpu}, seat.grant, waiting, {}});
+  if (connected_) send_({kind, core::GpuId{seat.load.gpu}, seat.grant, waiting, {}, {}});
 }
 
 void SimProcess::try_connect(Duration back_off) {
@@ -82,10 +104,13 @@ void SimProcess::try_connect(Duration back_off) {
     });
     return;
   }
-  send_({Message::Kind::hello, {}, {}, false, {}});
+  send_({Message::Kind::hello, {}, {}, false, {}, {}});
   for (const auto& seat : seats_) {
     if (seat->open) say(*seat, Message::Kind::use_open_gpu);
     seat->told_want = false;
+    if (!seat->memory) continue;
+    seat->memory->tell();
+    pump(*seat);  // one that lacks memory has waited at its gate
   }
 }
 
@@ -98,7 +123,8 @@ void SimProcess::lose_connection() {
   connected_ = false;
   inbox_.clear();
   for (const auto& seat : seats_) {
-    seat->open = true;
+    seat->open = is_complete(*seat);
+    if (seat->memory) seat->memory->lose_daemon();
     seat->closing = seat->told_want = seat->told_idle = false;
     seat->grant = {};
     seat->terms = {};
@@ -115,6 +141,7 @@ void SimProcess::freeze() {
   frozen_ = true;
   for (const auto& seat : seats_) {
     if (seat->open) hold_back(*seat);
+    if (seat->memory) seat->memory->freeze();
   }
 }
 
@@ -123,12 +150,20 @@ void SimProcess::thaw() {
   frozen_ = false;
   if (lost_while_frozen_) {
     lost_while_frozen_ = false;
+    for (const auto& seat : seats_) {
+      if (!seat->memory) continue;
+      seat->memory->lose_daemon();
+      seat->memory->thaw();
+    }
     lose_connection();
     return;
   }
   // What it was doing before comes before what it was told meanwhile: it cannot know which is
   // first.
-  for (const auto& seat : seats_) pump(*seat);
+  for (const auto& seat : seats_) {
+    pump(*seat);
+    if (seat->memory) seat->memory->thaw();
+  }
   const std::vector<core::Effect> told = std::move(inbox_);
   inbox_.clear();
   for (const core::Effect& effect : told) receive(effect);
@@ -164,6 +199,7 @@ void SimProcess::receive(const core::Effect& effect) {
 void SimProcess::handle(const core::OpenWindow& effect) {
   Seat* seat = seat_on(effect.gpu);
   if (seat == nullptr) return;
+  misled_ = misled_ || !is_complete(*seat);
   // One that did not ask for its window says both, that it is idle and that it is busy.
   seat->unsure = seat->told_idle = !seat->told_want && !seat->open;
   seat->open = true;
@@ -175,6 +211,11 @@ void SimProcess::handle(const core::OpenWindow& effect) {
   // Its queue was empty and has nothing to run down.
   seat->bounded_since = world_.time.now() - seat->load.depth;
   pump(*seat);
+}
+
+void SimProcess::handle(const core::SetAllowance& effect) {
+  Seat* seat = seat_on(effect.gpu);
+  if (seat != nullptr && seat->memory) seat->memory->allow(effect.number, effect.bytes);
 }
 
 void SimProcess::handle(const core::ChangeTerms& effect) {
@@ -205,7 +246,7 @@ void SimProcess::handle(const core::CloseWindow& effect) {
   seat->drain_checks = 0;
   check_drain(*seat, ++seat->drains);
   if (connected_ && !in_group(*seat) && !seat->stuck && has_queued(*seat)) {
-    send_({Message::Kind::draining, effect.gpu, seat->grant, false, seat->work.left()});
+    send_({Message::Kind::draining, effect.gpu, seat->grant, false, seat->work.left(), {}});
   }
   pump(*seat);
 }

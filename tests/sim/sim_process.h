@@ -13,7 +13,9 @@
 #include "message.h"
 #include "plan.h"
 #include "random.h"
+#include "sim_card.h"
 #include "sim_gpu.h"
+#include "sim_memory.h"
 #include "sim_time.h"
 
 namespace nvs::sim {
@@ -23,6 +25,7 @@ struct Surroundings {
   SimTime& time;
   Random& random;
   std::vector<std::unique_ptr<SimGpu>>& gpus;
+  std::vector<std::unique_ptr<SimCard>>& cards;
   std::vector<std::unique_ptr<Collective>>& collectives;
 };
 
@@ -37,10 +40,12 @@ class SimProcess {
 
   void start();
   // Ends at once; its work on the GPUs is gone. The daemon learns of it from its socket.
-  void end();
+  void end(Duration lag = {});
   bool is_alive() const { return alive_; }
   bool is_connected() const { return connected_; }
   Duration lateness() const { return plan_.lateness; }
+  // It was told to run while some of its memory was away.
+  bool was_misled() const { return misled_; }
 
   void receive(const core::Effect& effect);
   void lose_connection();
@@ -56,7 +61,8 @@ class SimProcess {
     Seat(Load load_of, std::function<void()> on_done) : load(load_of), work(std::move(on_done)) {}
     Load load;
     SimWork work;
-    Duration backlog;  // not submitted yet
+    std::unique_ptr<SimMemory> memory;  // nothing: it does not tell
+    Duration backlog;                   // not submitted yet
     std::size_t member = 0;
     bool open = false;
     bool closing = false;  // drains: told to close, or let in after it had closed
@@ -74,6 +80,9 @@ class SimProcess {
 
   SimGpu& gpu(const Seat& seat) { return *world_.gpus[seat.load.gpu]; }
   Collective& group(const Seat& seat) { return *world_.collectives[seat.load.group]; }
+  static bool is_complete(const Seat& seat) {
+    return seat.memory == nullptr || seat.memory->is_complete();
+  }
   bool in_group(const Seat& seat) const { return seat.load.kind == Load::Kind::collective; }
   Seat* seat_on(core::GpuId id);
   void say(const Seat& seat, Message::Kind kind, bool waiting = false);
@@ -85,7 +94,8 @@ class SimProcess {
   void handle(const core::LetOneIn& effect);
   // A hint; nobody here has to wake up.
   void handle(const core::GetReady&) {}
-  void handle(const core::SetAllowance&) {}
+  void handle(const core::SetAllowance& effect);
+  void add_memory(std::size_t index);
   void set_terms(Seat& seat, core::WindowTerms terms);
 
   void pump(Seat& seat);
@@ -113,6 +123,7 @@ class SimProcess {
   bool connected_ = false;
   bool frozen_ = false;
   bool lost_while_frozen_ = false;
+  bool misled_ = false;
   std::uint64_t life_ = 0;  // timers of an earlier one mean nothing
 };
 

@@ -83,6 +83,7 @@ void SimProcess::finish_drain(Seat& seat) {
   ++seat.drains;
   seat.told_want = has_more(seat);
   say(seat, Message::Kind::drained, seat.told_want);
+  if (seat.memory) seat.memory->pump();
 }
 
 void SimProcess::check_drain(Seat& seat, std::uint64_t drain) {
@@ -132,6 +133,7 @@ void SimProcess::go_idle(Seat& seat) {
   seat.open = seat.told_idle = false;
   seat.told_want = false;
   say(seat, Message::Kind::drained);
+  if (seat.memory) seat.memory->pump();
 }
 
 // All that was submitted is done.

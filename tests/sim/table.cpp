@@ -10,6 +10,7 @@
 namespace nvs::sim {
 namespace {
 
+constexpr double kGiB = 1 << 30;
 constexpr const char* kModes[] = {"auto", "serial", "concurrent"};
 constexpr const char* kClasses[] = {"low", "normal", "high"};
 
@@ -87,6 +88,12 @@ std::string table_of(const World& world) {
     text +=
         line("  waste: handover %.2f %%, idle while waited for %.2f %%\n",
              percent(meter.handover, length), percent(world.gpu(gpu).idle_while_awaited(), length));
+    if (world.has_memory()) {
+      text += line("  memory: %.2f GiB, %.2f GiB swapped, %llu turns\n",
+                   static_cast<double>(world.plan().capacity) / kGiB,
+                   static_cast<double>(world.card(gpu).moved()) / kGiB,
+                   static_cast<unsigned long long>(meter.turns));
+    }
     text += line("  %-11s %-7s %6s %8s %8s %8s %10s %10s %10s\n", "tenants", "class", "weight",
                  "number", "share %", "waits", "mean ms", "p99 ms", "longest ms");
     for (Row& row : rows_of(world, gpu)) text += text_of(row, length);

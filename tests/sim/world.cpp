@@ -33,12 +33,14 @@ World::World(Plan plan, std::uint64_t seed, Trace& trace)
       random_(seed),
       trace_(trace),
       meter_(plan_.gpus.size(), plan_.tenants.size()),
-      daemon_(time_, trace, meter_, plan_.gpus, settings_of(plan_), plan_.quiet,
+      daemon_(time_, trace, meter_, plan_.gpus, settings_of(plan_),
+              RunTraits{plan_.quiet, plan_.capacity, plan_.bus_rate},
               [this](std::uint32_t process, const core::Effect& effect) {
                 send_to_process(process, effect);
               }) {
   for (std::size_t gpu = 0; gpu < plan_.gpus.size(); ++gpu) {
     gpus_.push_back(std::make_unique<SimGpu>(time_));
+    cards_.push_back(std::make_unique<SimCard>(time_, plan_.capacity, plan_.bus_rate));
   }
   for (const CollectivePlan& one : plan_.collectives) {
     collectives_.push_back(std::make_unique<Collective>(time_, one));
@@ -52,8 +54,9 @@ void World::add_processes() {
       const auto number = static_cast<std::uint32_t>(inhabitants_.size());
       inhabitants_.push_back({});
       inhabitants_.back().tenant = tenant;
+      for (const Load& load : process.loads) has_memory_ = has_memory_ || load.memory.bytes > 0;
       inhabitants_.back().process = std::make_unique<SimProcess>(
-          Surroundings{time_, random_, gpus_, collectives_}, process,
+          Surroundings{time_, random_, gpus_, cards_, collectives_}, process,
           [this, number](Message message) { send_to_daemon(number, message); },
           [this, number] {
             if (daemon_.is_up()) inhabitants_[number].connection = ++connections_;
@@ -73,9 +76,24 @@ void World::run() {
     for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
       gpus_[gpu]->set_awaited(ledger != nullptr && !ledger->gpus()[gpu].waiting.empty());
     }
+    look_at_memory();
   }
   for (const auto& gpu : gpus_) gpu->settle();
   if (!failure()) daemon_.finish();
+}
+
+// What no ledger can show: what processes and cards went through.
+void World::look_at_memory() {
+  if (!has_memory_) return;
+  for (std::size_t gpu = 0; gpu < cards_.size() && plan_.strict_memory; ++gpu) {
+    if (cards_[gpu]->broke_promise()) {
+      broken_ = "memory_capacity: gpu " + std::to_string(gpu) + " had less than was allowed";
+    }
+  }
+  for (std::size_t number = 0; number < inhabitants_.size(); ++number) {
+    if (!inhabitants_[number].process->was_misled()) continue;
+    broken_ = "complete_windows: process " + std::to_string(number) + " ran without its memory";
+  }
 }
 
 Duration World::executed(std::uint32_t tenant, std::uint32_t gpu) const {
@@ -132,6 +150,14 @@ void World::happen(const Happening& what) {
       break;
     case Happening::Kind::set_policy:
       daemon_.set_policy(what.who, what.policy);
+      break;
+    case Happening::Kind::set_capacity:
+      daemon_.set_capacity(what.who, what.bytes);
+      break;
+    case Happening::Kind::take_memory:
+      note("somebody takes memory of gpu " + who);
+      cards_[what.who]->set_foreign(what.bytes);
+      time_.after(what.span, [this, gpu = what.who] { cards_[gpu]->set_foreign(0); });
       break;
     case Happening::Kind::set_priority:
       daemon_.set_priority(what.who, what.priority);
@@ -199,9 +225,10 @@ void World::happen_to_daemon(const Happening& what) {
 void World::end_process(std::uint32_t number) {
   Inhabitant& one = inhabitants_[number];
   const bool was_connected = one.process->is_connected();
-  one.process->end();
+  one.process->end(plan_.death_lag == Duration{} ? Duration{}
+                                                 : random_.between(Duration{}, plan_.death_lag));
   one.connection = 0;
-  if (was_connected) send_to_daemon(number, {Message::Kind::goodbye, {}, {}, false, {}});
+  if (was_connected) send_to_daemon(number, {Message::Kind::goodbye, {}, {}, false, {}, {}});
 }
 
 // The members of a group do not outlive each other for long: their work cannot end.

@@ -12,6 +12,7 @@
 #include "meter.h"
 #include "plan.h"
 #include "random.h"
+#include "sim_card.h"
 #include "sim_daemon.h"
 #include "sim_gpu.h"
 #include "sim_process.h"
@@ -34,7 +35,11 @@ class World {
   Duration executed(std::uint32_t tenant, std::uint32_t gpu) const;
   Instant now() const { return time_.now(); }
   std::uint64_t steps() const { return daemon_.steps(); }
-  const std::optional<std::string>& failure() const { return daemon_.failure(); }
+  bool has_memory() const { return has_memory_; }
+  const SimCard& card(std::size_t number) const { return *cards_[number]; }
+  const std::optional<std::string>& failure() const {
+    return broken_ ? broken_ : daemon_.failure();
+  }
 
  private:
   struct Inhabitant {
@@ -56,6 +61,7 @@ class World {
   void end_process(std::uint32_t process);
   void end_peers(std::uint32_t process);
   void restart_daemon(Duration away);
+  void look_at_memory();
   void note(const std::string& text) { trace_.note(daemon_.clock_now(), text); }
 
   Plan plan_;
@@ -64,11 +70,14 @@ class World {
   SimTime time_;
   Meter meter_;
   std::vector<std::unique_ptr<SimGpu>> gpus_;
+  std::vector<std::unique_ptr<SimCard>> cards_;
   std::vector<std::unique_ptr<Collective>> collectives_;
   std::vector<Inhabitant> inhabitants_;
   std::uint64_t connections_ = 0;
   std::uint64_t daemon_life_ = 0;
   SimDaemon daemon_;
+  std::optional<std::string> broken_;
+  bool has_memory_ = false;  // somebody tells about it
 };
 
 }  // namespace nvs::sim

@@ -63,13 +63,15 @@ class CatchUp : public Checker {
     if (slot->gate == Slot::Gate::closed && slot->let_in) {
       stalled_ = true;
       for_each_gate(ledger, stalled.client, [this](Gate gate, const Slot& other) {
-        if (other.wants && other.gate == Slot::Gate::closed && !other.let_in) due_.push_back(gate);
+        if (!other.wants || other.memory.is_swapped()) return;
+        if (other.gate == Slot::Gate::closed && !other.let_in) due_.push_back(gate);
       });
     }
     if (!slot->stalled) return;
     stalled_ = true;
     for_each_gate(ledger, stalled.client, [this](Gate gate, const Slot& other) {
       if (!other.wants || other.gate == Slot::Gate::open) return;
+      if (other.memory.is_swapped()) return;  // it lacks memory, or may
       (other.gate == Slot::Gate::closed ? due_ : optional_).push_back(gate);
     });
     if (due_.empty()) due_.swap(optional_);
@@ -85,7 +87,7 @@ class CatchUp : public Checker {
       return;
     for_each_gate(ledger, drained.client,
                   [this](Gate, const Slot& other) { stalled_ = stalled_ || other.stalled; });
-    if (stalled_) due_.push_back(gate);
+    if (stalled_ && !slot->memory.is_swapped()) due_.push_back(gate);
   }
 
   // All of the client's tenant.

@@ -17,6 +17,12 @@ Checkers make_all_checkers(RunTraits traits) {
   all.push_back(make_serial_turns());
   all.push_back(make_service_bound());
   all.push_back(make_shares(traits));
+  all.push_back(make_memory_capacity());
+  all.push_back(make_complete_windows());
+  all.push_back(make_no_needless_moves());
+  all.push_back(make_leaves());
+  all.push_back(make_turn_length(traits));
+  all.push_back(make_memory_service(traits));
   all.push_back(make_busy_loop());
   all.push_back(make_books());
   all.push_back(make_bills());

@@ -33,6 +33,7 @@ class NeedlessCloses : public Checker {
   static bool has_reason(const Ledger& ledger, core::TenantId mine, core::GpuId id) {
     const LedgerGpu& gpu = ledger.gpu(id);
     if (ledger.now() - gpu.policy_since < kPolicySettles) return true;
+    if (!gpu.fits() || gpu.shortage) return true;  // its memory may be needed
     for (const core::TenantId other : gpu.waiting) {
       if (other != mine) return true;
     }
@@ -40,7 +41,7 @@ class NeedlessCloses : public Checker {
     for (const core::ClientId client : gpu.open) {
       if (ledger.client(client)->tenant != mine) return true;
     }
-    return gang_comes(ledger, mine, id);
+    return gang_comes(ledger, mine, id) || ledger.lacks_memory(id, mine);
   }
 
   static bool is_unused(const Ledger& ledger, core::TenantId mine, core::GpuId id) {

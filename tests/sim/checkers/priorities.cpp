@@ -77,8 +77,12 @@ class Priorities : public Checker {
       Debts& debts = debts_[index];
       debts.waits = debts.runs = {};
       const LedgerGpu& gpu = ledger.gpus()[index];
+      // Of those that may lack memory it is not known whether they stand in line.
+      for (const LedgerTenant& tenant : ledger.tenants()) {
+        if (!tenant.here || index >= tenant.on.size() || !tenant.on[index].stands) continue;
+        debts.waits[static_cast<std::size_t>(tenant.priority)] = true;
+      }
       for (const core::TenantId id : gpu.waiting) {
-        debts.waits[rank_of(ledger, id)] = true;
         waited_.insert({id, core::GpuId{index}});
       }
       for (const core::ClientId id : gpu.open) {

@@ -23,6 +23,8 @@ class SerialTurns : public Checker {
     if (ledger.tenant(tenant).paused || ledger.may_be_gang(tenant)) return;
     if (gpu.policy_since >= *standing.held_since || gang_waits(ledger)) return;
     if (has_adopted(ledger, tenant, close->gpu)) return;
+    // Less memory than before, or more that cannot be moved: it may have to go.
+    if (gpu.shortage || gpu.capacity_since || ledger.is_hampered(close->gpu)) return;
     const Duration turn = gpu.policy.turn.value_or(core::kSerialTurn);
     const Duration held = ledger.now() - *standing.held_since;
     if (held >= turn) return;

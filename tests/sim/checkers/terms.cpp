@@ -33,18 +33,27 @@ class Terms : public Checker {
       if (slot.terms.bounded) complain(where + " is bounded in concurrent mode");
       return;
     }
-    if (waits_for(gpu, mine)) {
+    if (waits_for(ledger, gpu, mine)) {
       if (!slot.terms.bounded || !slot.terms.awaited) {
         complain(where + " is not told that another tenant waits");
       }
-    } else if (slot.terms.awaited && !anyone_paused(ledger)) {
+    } else if (slot.terms.awaited && !anyone_paused(ledger) && !ledger.lacks_memory(id, mine) &&
+               !may_wait(ledger, gpu, mine)) {
       complain(where + " is told that somebody waits, and nobody does");
     }
   }
 
-  static bool waits_for(const LedgerGpu& gpu, core::TenantId mine) {
+  static bool waits_for(const Ledger& ledger, const LedgerGpu& gpu, core::TenantId mine) {
     for (const core::TenantId other : gpu.waiting) {
-      if (other != mine) return true;
+      // A gang may lack memory on another GPU, and is not waited with here.
+      if (other != mine && !ledger.may_lack_memory(other)) return true;
+    }
+    return false;
+  }
+
+  static bool may_wait(const Ledger& ledger, const LedgerGpu& gpu, core::TenantId mine) {
+    for (const core::TenantId other : gpu.waiting) {
+      if (other != mine && ledger.may_lack_memory(other)) return true;
     }
     return false;
   }

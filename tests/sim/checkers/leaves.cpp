@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// When all fit (somebody has left, or freed memory), everybody is allowed all that it has and asks
+// for in the same step, as far as the room is free for certain; and where it is not, because it was
+// given away to allocate without asking, it is being taken back. So all come back without a further
+// event but what clients answer.
+#include <algorithm>
+
+#include "tests/sim/checkers/checkers.h"
+#include "tests/sim/checkers/words.h"
+
+namespace nvs::sim {
+namespace {
+
+constexpr Duration kRemembered = Duration::from_s(120);  // a shortage
+
+class Leaves : public Checker {
+ public:
+  Leaves() : Checker("leaves") {}
+
+  void on_settled(const Ledger& ledger, const std::optional<Instant>&) override {
+    for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
+      if (!ledger.gpus()[index].memory.empty()) judge(ledger, core::GpuId{index});
+    }
+  }
+
+ private:
+  void judge(const Ledger& ledger, core::GpuId id) {
+    const LedgerGpu& gpu = ledger.gpu(id);
+    if (!gpu.fits() || ledger.is_hampered(id)) return;
+    if (gpu.shortage && ledger.now() - *gpu.shortage < kRemembered) return;
+    std::uint64_t missing = 0;
+    bool taken_back = false;
+    std::optional<core::ClientId> who;
+    for (const core::ClientId client : gpu.memory) {
+      const SlotMemory& memory = ledger.slot(client, id)->memory;
+      taken_back = taken_back || memory.lacks_answer();
+      if (memory.need() <= memory.allowed()) continue;
+      who = client;
+      missing += memory.need() - std::min(memory.need(), memory.committed());
+    }
+    if (!who || taken_back) return;
+    const std::uint64_t committed = ledger.committed(id);
+    const std::uint64_t room = gpu.capacity - std::min(gpu.capacity, committed);
+    complain(text(*who) + " lacks memory on " + text(id) +
+             " where all fit: " + std::to_string(missing) + " bytes are missing, " +
+             std::to_string(room) + " are free, and nothing is being taken back");
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Checker> make_leaves() { return std::make_unique<Leaves>(); }
+
+}  // namespace nvs::sim

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// While all that clients have and ask for fits, nobody is told to move anything out.
+#include "tests/sim/checkers/checkers.h"
+#include "tests/sim/checkers/words.h"
+
+namespace nvs::sim {
+namespace {
+
+// For so long the core remembers that the driver had less: it tries half of it every 10 s.
+constexpr Duration kRemembered = Duration::from_s(120);
+
+class NoNeedlessMoves : public Checker {
+ public:
+  NoNeedlessMoves() : Checker("no_needless_moves") {}
+
+  void on_effect(const Ledger& ledger, const core::Effect& effect) override {
+    const auto* allow = std::get_if<core::SetAllowance>(&effect);
+    const Slot* slot = allow != nullptr ? ledger.slot(allow->client, allow->gpu) : nullptr;
+    if (slot == nullptr || allow->bytes >= slot->memory.resident) return;
+    const LedgerGpu& gpu = ledger.gpu(allow->gpu);
+    // Less is allowed than it has because it allocated more meanwhile, or was away before.
+    if (allow->bytes >= slot->memory.allowed() && !slot->memory.allowances.empty()) return;
+    if (!gpu.fits() || ledger.is_hampered(allow->gpu)) return;
+    if (gpu.shortage && ledger.now() - *gpu.shortage < kRemembered) return;
+    // Those that do not answer may have more than they need, and keep it.
+    for (const core::ClientId client : gpu.memory) {
+      if (ledger.slot(client, allow->gpu)->memory.lacks_answer()) return;
+    }
+    complain(text(allow->client) + " is told to move memory out of " + text(allow->gpu) +
+             ", where all fit");
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Checker> make_no_needless_moves() { return std::make_unique<NoNeedlessMoves>(); }
+
+}  // namespace nvs::sim

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// A turn is as long as it was set, or at least five times as long as what has to move takes. A turn
+// ends when somebody who has work is told to move out; it begins after the end of the one before,
+// when all that are to come in are there. What was moved out then has to come in at least. What
+// else may make somebody go (less memory, more that cannot be moved, other settings) is no turn.
+#include <algorithm>
+#include <map>
+
+#include "tests/sim/checkers/checkers.h"
+#include "tests/sim/checkers/words.h"
+
+namespace nvs::sim {
+namespace {
+
+// For so long somebody may have to go for another reason than the end of a turn.
+constexpr Duration kSettles = Duration::from_s(1);
+
+class TurnLength : public Checker {
+ public:
+  explicit TurnLength(RunTraits traits) : Checker("turn_length"), traits_(traits) {}
+
+  void on_event(const Ledger& ledger, const core::Event& event) override {
+    turns_.resize(ledger.gpus().size());
+    if (const auto* held = std::get_if<core::MemoryHeld>(&event)) {
+      if (ledger.knows(held->gpu)) note(ledger, *held);
+    } else if (is_disturbance(event)) {
+      for (Turn& turn : turns_) disturb(turn, ledger.now());
+    }
+  }
+
+  void on_settled(const Ledger& ledger, const std::optional<Instant>&) override {
+    for (std::uint32_t gpu = 0; gpu < turns_.size(); ++gpu) {
+      if (ledger.is_hampered(core::GpuId{gpu})) disturb(turns_[gpu], ledger.now());
+    }
+  }
+
+  void on_effect(const Ledger& ledger, const core::Effect& effect) override {
+    const auto* allow = std::get_if<core::SetAllowance>(&effect);
+    const Slot* slot = allow != nullptr ? ledger.slot(allow->client, allow->gpu) : nullptr;
+    if (slot == nullptr || allow->bytes >= slot->memory.resident) return;
+    const core::TenantId tenant = ledger.client(allow->client)->tenant;
+    const bool had_all = !ledger.standing(tenant, allow->gpu).swapped;
+    if (!slot->wants || slot->gate != Slot::Gate::closed || !had_all) return;
+    Turn& turn = turns_[core::index_of(allow->gpu)];
+    // Whoever had its window is told when it has drained: it was decided when that was ended, or
+    // later.
+    const bool has_drained = ledger.standing(tenant, allow->gpu).held_last == ledger.now();
+    const Instant decided = has_drained ? slot->closing_since : ledger.now();
+    if (!turn.known || turn.began < decided) {
+      if (!ledger.may_be_gang(tenant)) judge(ledger, allow->gpu, turn);
+      turn.known = ledger.now() - turn.disturbed > kSettles;
+      turn.began = ledger.now();
+      turn.bytes = 0;
+    }
+    turn.bytes += slot->memory.resident - allow->bytes;
+  }
+
+ private:
+  struct Turn {
+    bool known = false;  // nothing but turns has happened since the last one ended
+    Instant began;       // not before that
+    std::uint64_t bytes = 0;
+    Instant disturbed;
+  };
+
+  static void disturb(Turn& turn, Instant now) {
+    turn.known = false;
+    turn.disturbed = now;
+  }
+
+  static bool is_disturbance(const core::Event& event) {
+    return std::holds_alternative<core::ClientJoined>(event) ||
+           std::holds_alternative<core::ClientLeft>(event) ||
+           std::holds_alternative<core::CapacitySet>(event) ||
+           std::holds_alternative<core::PolicySet>(event) ||
+           std::holds_alternative<core::PrioritySet>(event) ||
+           std::holds_alternative<core::TenantPaused>(event) ||
+           std::holds_alternative<core::TenantResumed>(event) ||
+           std::holds_alternative<core::DrainRefused>(event);
+  }
+
+  void note(const Ledger& ledger, const core::MemoryHeld& held) {
+    Turn& turn = turns_[core::index_of(held.gpu)];
+    std::uint64_t& total = totals_[{held.client, held.gpu}];
+    const std::uint64_t now = held.resident + held.away + held.asked + held.fixed;
+    if (std::exchange(total, now) != now || held.is_short) disturb(turn, ledger.now());
+  }
+
+  void judge(const Ledger& ledger, core::GpuId id, const Turn& turn) {
+    const LedgerGpu& gpu = ledger.gpu(id);
+    if (!turn.known || ledger.is_hampered(id)) return;
+    const Duration lasted = ledger.now() - turn.began;
+    Duration least;
+    if (gpu.policy.turn) {
+      least = *gpu.policy.turn;
+    } else {
+      const std::uint64_t rate = std::max<std::uint64_t>(traits_.bus_rate, core::kSwapRate);
+      const auto us = static_cast<std::int64_t>(turn.bytes / (rate / 1'000'000));
+      least = std::max(core::kTurnMin, Duration::from_us(us) * core::kTurnSwaps);
+    }
+    if (lasted >= least) return;
+    complain("a turn on " + text(id) + " lasted " + text(lasted) + " instead of " + text(least));
+  }
+
+  RunTraits traits_;
+  std::vector<Turn> turns_;
+  std::map<std::pair<core::ClientId, core::GpuId>, std::uint64_t> totals_;
+};
+
+}  // namespace
+
+std::unique_ptr<Checker> make_turn_length(RunTraits traits) {
+  return std::make_unique<TurnLength>(traits);
+}
+
+}  // namespace nvs::sim

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger's books of memory.
+#include <algorithm>
+
+#include "ledger.h"
+
+namespace nvs::sim {
+
+std::uint64_t SlotMemory::committed() const {
+  std::uint64_t most = resident;
+  for (const auto& [number, bytes] : allowances) most = std::max(most, bytes);
+  return most;
+}
+
+bool SlotMemory::is_swapped() const {
+  if (!told) return false;
+  return away > 0 || std::any_of(allowances.begin(), allowances.end(),
+                                 [this](const auto& sent) { return sent.second < resident; });
+}
+
+bool Ledger::note_swapped(core::TenantId id) {
+  LedgerTenant& tenant = tenant_at(id);
+  bool any = false, closes = false;
+  for (const core::ClientId client : tenant.clients) {
+    for (const Slot& slot : clients_[static_cast<std::size_t>(client)].slots) {
+      any = any || slot.memory.told;
+      closes = closes || slot.let_in || (slot.gate == Slot::Gate::closing && holds(slot));
+    }
+  }
+  for (std::uint32_t gpu = 0; gpu < tenant.on.size(); ++gpu) {
+    bool& swapped = tenant.on[gpu].swapped = false;
+    for (const core::ClientId client : tenant.clients) {
+      const SlotMemory& memory = clients_[static_cast<std::size_t>(client)].slots[gpu].memory;
+      // It may have to go, and be told so when it has drained everywhere.
+      const bool is_tight =
+          !gpus_[gpu].fits() || gpus_[gpu].shortage || is_hampered(core::GpuId{gpu});
+      const bool may_go = memory.told && closes && is_tight;
+      swapped = swapped || memory.is_swapped() || may_go;
+    }
+  }
+  return any;
+}
+
+void Ledger::add_up(core::GpuId gpu) {
+  LedgerGpu& on = gpus_[core::index_of(gpu)];
+  on.needed = 0;
+  for (const core::ClientId client : on.memory) {
+    const SlotMemory& memory = slot(client, gpu)->memory;
+    on.needed += memory.need() + memory.fixed;
+  }
+}
+
+std::uint64_t Ledger::committed(core::GpuId id) const {
+  std::uint64_t sum = 0;
+  for (const core::ClientId client : gpu(id).memory) {
+    const SlotMemory& memory = slot(client, id)->memory;
+    sum += memory.committed() + memory.fixed;
+  }
+  return sum;
+}
+
+bool Ledger::lacks_memory(core::GpuId id, core::TenantId but) const {
+  for (const LedgerTenant& tenant : tenants_) {
+    if (!tenant.here || core::index_of(id) >= tenant.on.size()) continue;
+    const Standing& standing = tenant.on[core::index_of(id)];
+    const bool mine = &tenant == &this->tenant(but);
+    if (!mine && standing.stands && !standing.waits_since) return true;
+  }
+  for (const core::ClientId client : gpu(id).memory) {
+    const core::TenantId tenant = this->client(client)->tenant;
+    if (tenant != but && standing(tenant, id).lacks_since) return true;
+  }
+  return false;
+}
+
+bool Ledger::may_lack_memory(core::TenantId id) const {
+  if (!may_be_gang(id)) return false;
+  for (const core::ClientId one : tenant(id).clients) {
+    for (const Slot& slot : clients_[static_cast<std::size_t>(one)].slots) {
+      if (slot.memory.told) return true;
+    }
+  }
+  return false;
+}
+
+bool Ledger::is_hampered(core::GpuId id) const {
+  const LedgerGpu& on = gpu(id);
+  for (const core::ClientId client : on.memory) {
+    const SlotMemory& memory = slot(client, id)->memory;
+    const bool moves = memory.lacks_answer() || memory.allowed() < memory.resident ||
+                       (memory.away > 0 && memory.allowed() > memory.resident);
+    if (moves && now_ - memory.heard > core::kMoveStall / 2) return true;
+  }
+  return std::any_of(on.open.begin(), on.open.end(), [&](core::ClientId client) {
+    const Slot& one = *slot(client, id);
+    return one.loose || one.given_up;
+  });
+}
+
+void Ledger::on(const core::MemoryHeld& event) {
+  Slot* slot = const_cast<Slot*>(this->slot(event.client, event.gpu));
+  if (slot == nullptr) return;
+  LedgerGpu& gpu = gpus_[core::index_of(event.gpu)];
+  SlotMemory& memory = slot->memory;
+  if (!memory.told) gpu.memory.push_back(event.client);
+  memory.told = true;
+  memory.resident = event.resident;
+  memory.away = event.away;
+  memory.fixed = event.fixed;
+  memory.asked = event.asked;
+  memory.heard = now_;
+  if (!memory.allowances.empty() && event.number <= memory.allowances.back().first) {
+    std::erase_if(memory.allowances,
+                  [&event](const auto& sent) { return sent.first < event.number; });
+  }
+  if (event.is_short) gpu.shortage = now_;
+  add_up(event.gpu);
+  refresh(client(event.client)->tenant, event.gpu);
+}
+
+void Ledger::on(const core::CapacitySet& event) {
+  if (!knows(event.gpu)) return;
+  gpus_[core::index_of(event.gpu)].capacity = event.bytes;
+  gpus_[core::index_of(event.gpu)].capacity_since = now_;
+}
+
+void Ledger::on(const core::SetAllowance& effect) {
+  Slot* slot = const_cast<Slot*>(this->slot(effect.client, effect.gpu));
+  if (slot == nullptr) return;
+  slot->memory.allowances.emplace_back(effect.number, effect.bytes);
+  refresh(client(effect.client)->tenant, effect.gpu);
+}
+
+}  // namespace nvs::sim

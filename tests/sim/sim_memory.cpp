@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace nvs::sim {
+namespace {
+
+constexpr std::uint64_t kChunk = std::uint64_t{64} << 20U;
+// How soon it tries again after the driver had no memory, and tells what nobody waits for.
+constexpr Duration kRetry = Duration::from_ms(5);
+constexpr Duration kTellLater = Duration::from_ms(100);
+
+}  // namespace
+
+void SimMemory::later(Instant when, std::function<void()> action) {
+  time_.at(when, [this, action = std::move(action), life = life_] {
+    if (life == life_) action();
+  });
+}
+
+void SimMemory::start() {
+  ++life_;
+  resident_ = away_ = coming_ = number_ = 0;
+  allowed_.reset();
+  moving_out_ = started_ = frozen_ = retrying_ = false;
+  card_.force(plan_.fixed);
+  asked_ = plan_.bytes;
+  for (const MemoryChange& one : plan_.changes) {
+    later(time_.now() + one.at, [this, bytes = one.bytes] { change(bytes); });
+  }
+}
+
+void SimMemory::end(Duration lag) {
+  ++life_;
+  card_.give_late(resident_ + coming_ + plan_.fixed, lag);
+  resident_ = away_ = asked_ = coming_ = 0;
+}
+
+void SimMemory::tell(bool is_short) {
+  if (frozen_) return;
+  // What is under way may be so because of an earlier one.
+  const std::uint64_t number = moving_out_ || coming_ > 0 ? going_by_ : number_;
+  owner_.tell({number, resident_, away_, plan_.fixed, asked_, is_short});
+}
+
+void SimMemory::allow(std::uint64_t number, std::uint64_t bytes) {
+  number_ = number;
+  allowed_ = bytes;
+  tell();
+  pump();
+}
+
+void SimMemory::lose_daemon() {
+  number_ = going_by_ = 0;
+  allowed_.reset();
+}
+
+void SimMemory::thaw() {
+  frozen_ = false;
+  tell();
+  pump();
+}
+
+void SimMemory::pump() {
+  if (frozen_ || !allowed_) return;
+  move_out();
+  move_in();
+  allocate();
+}
+
+void SimMemory::change(std::int64_t bytes) {
+  if (!started_) return;
+  if (bytes < 0) {
+    free_some(static_cast<std::uint64_t>(-bytes));
+    return;
+  }
+  const auto more = static_cast<std::uint64_t>(bytes);
+  const std::uint64_t all = resident_ + away_ + asked_ + more;
+  const bool allowed = allowed_ && all <= *allowed_ && asked_ == 0 && !frozen_;
+  asked_ += more;
+  if (allowed) {
+    allocate();
+  } else {
+    tell();
+  }
+}
+
+// It keeps a chunk that is under way.
+void SimMemory::free_some(std::uint64_t bytes) {
+  const std::uint64_t gone = std::min(bytes, away_ - std::min(away_, coming_));
+  away_ -= gone;
+  const std::uint64_t keep = moving_out_ ? kChunk : 0;
+  const std::uint64_t here = std::min(bytes - gone, resident_ - std::min(resident_, keep));
+  resident_ -= here;
+  card_.give(here);
+  later(time_.now() + kTellLater, [this] { tell(); });
+  pump();
+}
+
+void SimMemory::allocate() {
+  if (asked_ == 0 || !allowed_ || resident_ + away_ + asked_ > *allowed_) return;
+  if (!card_.take(asked_)) {
+    retry();
+    return;
+  }
+  resident_ += std::exchange(asked_, 0);
+  if (!std::exchange(started_, true)) {
+    tell();
+    owner_.on_first_complete();
+  } else {
+    later(time_.now() + kTellLater, [this] { tell(); });
+  }
+}
+
+void SimMemory::retry() {
+  tell(true);
+  if (std::exchange(retrying_, true)) return;
+  later(time_.now() + kRetry, [this] {
+    retrying_ = false;
+    pump();
+  });
+}
+
+void SimMemory::move_out() {
+  if (moving_out_ || resident_ <= *allowed_ || !owner_.may_move_out()) return;
+  if (coming_ == 0) going_by_ = number_;
+  moving_out_ = true;
+  const std::uint64_t chunk = std::min(resident_ - *allowed_, kChunk);
+  later(card_.move(chunk, false), [this, chunk] {
+    moving_out_ = false;
+    resident_ -= chunk;
+    away_ += chunk;
+    card_.give(chunk);
+    tell();
+    pump();
+  });
+}
+
+void SimMemory::move_in() {
+  if (coming_ > 0 || moving_out_ || away_ == 0 || *allowed_ <= resident_) return;
+  const std::uint64_t chunk = std::min({away_, *allowed_ - resident_, kChunk});
+  if (!card_.take(chunk)) {
+    retry();
+    return;
+  }
+  going_by_ = number_;
+  coming_ = chunk;
+  later(card_.move(chunk, true), [this, chunk] {
+    coming_ = 0;
+    resident_ += chunk;
+    away_ -= chunk;
+    tell();
+    pump();
+  });
+}
+
+}  // namespace nvs::sim
