@@ -133,7 +133,7 @@ class Carrier {
     GateMemory& memory = gate.memory;
     if (memory.stuck || !memory.allowances.any()) return;
     const bool moves = !target.in && can_move_out(gate);
-    const std::uint64_t to = moves ? target.bytes : std::max(target.bytes, memory.need());
+    const std::uint64_t to = moves ? target.bytes : std::max(target.bytes, memory.base());
     const std::uint64_t allowed = memory.allowances.bytes();
     if (to >= allowed) return;
     const bool has_to_go = moves && to < memory.resident;

@@ -114,6 +114,18 @@ Scenario daemon_restart() {
   return made;
 }
 
+// Tenants of 3 GiB each on a GPU of 4 GiB.
+Scenario crowded(const char* name, int tenants) {
+  Load load = saturating();
+  load.memory.bytes = std::uint64_t{3} << 30U;
+  Scenario made = scenario(
+      name, 1, std::vector<TenantPlan>(static_cast<std::size_t>(tenants), tenant("busy", {load})));
+  made.plan.capacity = std::uint64_t{4} << 30U;
+  made.plan.length = Duration::from_s(20);
+  made.plan.strict_memory = true;
+  return made;
+}
+
 }  // namespace
 
 std::vector<Scenario> make_scenarios() {
@@ -129,6 +141,8 @@ std::vector<Scenario> make_scenarios() {
       chain_beside_busy(),
       drain_refused(),
       daemon_restart(),
+      crowded("two_that_do_not_fit", 2),
+      crowded("four_that_do_not_fit", 4),
   };
 }
 

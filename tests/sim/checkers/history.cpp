@@ -57,6 +57,17 @@ History& History::idle(int client, int grant, const std::vector<core::Effect>& e
               effects);
 }
 
+History& History::holds(int client, std::uint64_t number, std::uint64_t resident,
+                        std::uint64_t away, const std::vector<core::Effect>& effects,
+                        std::uint64_t asked) {
+  return step(core::MemoryHeld{core::ClientId(client), core::GpuId{0}, number, resident, away, 0,
+                               asked, false},
+              effects);
+}
+
+core::SetAllowance allow(int client, std::uint64_t number, std::uint64_t bytes) {
+  return {core::ClientId(client), core::GpuId{0}, number, bytes, true};
+}
 core::OpenWindow open(int client, int grant, core::WindowTerms terms, int gpu) {
   return {core::ClientId(client), core::GpuId(gpu), core::GrantId(grant), terms};
 }

@@ -38,6 +38,9 @@ class History {
   History& want(int client, const std::vector<core::Effect>& effects = {}, int gpu = 0);
   History& drained(int client, int grant, const std::vector<core::Effect>& effects = {});
   History& idle(int client, int grant, const std::vector<core::Effect>& effects = {});
+  // Tells about its memory; `asked` and the rest are nothing.
+  History& holds(int client, std::uint64_t number, std::uint64_t resident, std::uint64_t away,
+                 const std::vector<core::Effect>& effects = {}, std::uint64_t asked = 0);
   History& tick(const std::vector<core::Effect>& effects) { return step(core::Tick{}, effects); }
 
  private:
@@ -50,6 +53,7 @@ class History {
 core::OpenWindow open(int client, int grant, core::WindowTerms terms = {}, int gpu = 0);
 core::CloseWindow close(int client, int grant, int gpu = 0);
 core::ChangeTerms change(int client, int grant, core::WindowTerms terms);
+core::SetAllowance allow(int client, std::uint64_t number, std::uint64_t bytes);
 core::LetOneIn let_in(int client, int grant, int gpu = 0);
 
 inline constexpr core::WindowTerms kAwaited{true, true};
