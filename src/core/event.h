@@ -83,8 +83,8 @@ struct FoundOpen {
 struct MemoryHeld {
   ClientId client;
   GpuId gpu;
-  // Of the last SetAllowance that it goes by; 0: of none. While something is under way because of an
-  // earlier one, it goes by that.
+  // Of the last SetAllowance that it goes by; 0: of none. While something is under way because of
+  // an earlier one, it goes by that.
   std::uint64_t number = 0;
   std::uint64_t resident = 0;  // can be moved; on the GPU, or on the way from it
   std::uint64_t away = 0;      // can be moved, and has to come before the client may run

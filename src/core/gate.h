@@ -39,7 +39,9 @@ struct GateMemory {
   // What it has on the GPU, or may have brought there by now.
   std::uint64_t committed() const { return std::max(resident, allowances.most()); }
   // All of it is there, and nothing that it was told can have made it move something out.
-  bool is_complete() const { return away == 0 && allowances.least() >= resident; }
+  bool is_complete() const {
+    return away == 0 && allowances.least() >= resident && !allowances.is_lowered();
+  }
   std::uint64_t base() const { return resident + away; }
   std::uint64_t need() const { return resident + away + asked; }
 };

@@ -23,6 +23,7 @@ struct SlotMemory {
   std::uint64_t fixed = 0;
   std::uint64_t asked = 0;
   Instant heard;
+  Instant sent;  // the latest allowance
   // Since the one that it named last, that one included: number and bytes.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> allowances;
 

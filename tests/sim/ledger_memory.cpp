@@ -14,8 +14,13 @@ std::uint64_t SlotMemory::committed() const {
 
 bool SlotMemory::is_swapped() const {
   if (!told) return false;
+  std::uint64_t most = 0;
+  for (const auto& [number, bytes] : allowances) {
+    if (bytes < most) return true;  // it may have taken more before it heard of this
+    most = std::max(most, bytes);
+  }
   return away > 0 || std::any_of(allowances.begin(), allowances.end(),
-                                 [this](const auto& sent) { return sent.second < resident; });
+                                 [this](const auto& one) { return one.second < resident; });
 }
 
 bool Ledger::note_swapped(core::TenantId id) {
@@ -89,7 +94,7 @@ bool Ledger::is_hampered(core::GpuId id) const {
     const SlotMemory& memory = slot(client, id)->memory;
     const bool moves = memory.lacks_answer() || memory.allowed() < memory.resident ||
                        (memory.away > 0 && memory.allowed() > memory.resident);
-    if (moves && now_ - memory.heard > core::kMoveStall / 2) return true;
+    if (moves && now_ - std::max(memory.heard, memory.sent) > core::kMoveStall / 2) return true;
   }
   return std::any_of(on.open.begin(), on.open.end(), [&](core::ClientId client) {
     const Slot& one = *slot(client, id);
@@ -128,6 +133,7 @@ void Ledger::on(const core::SetAllowance& effect) {
   Slot* slot = const_cast<Slot*>(this->slot(effect.client, effect.gpu));
   if (slot == nullptr) return;
   slot->memory.allowances.emplace_back(effect.number, effect.bytes);
+  slot->memory.sent = now_;
   refresh(client(effect.client)->tenant, effect.gpu);
 }
 
