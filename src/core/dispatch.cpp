@@ -124,6 +124,7 @@ void dispatch_touched(Node& node) {
     dispatch(node, gpu);
   }
   for (Gpu* gpu : node.touched) {
+    gpu->memory.passes = 0;
     if (gpu->open != nullptr) refresh_terms(node, *gpu->open);
     set_deadline(node, *gpu);
   }

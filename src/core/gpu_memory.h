@@ -35,6 +35,7 @@ struct Turn {
 struct GpuMemory {
   std::vector<Seat*> seats;    // that told what they have, in the order of tenants
   bool dirty = false;          // something was told or decided that memory depends on
+  int passes = 0;              // how often it was decided anew in this step
   bool ticked = false;         // by time: whoever did not move has had its chance
   bool tight = false;          // they do not all fit
   std::uint32_t waiting = 0;   // seats that wait for memory

@@ -13,6 +13,10 @@
 namespace nvs::core {
 namespace {
 
+// What is decided may change what it was decided from. A step does not follow that for ever.
+constexpr int kPassesMax = 4;
+constexpr Duration kNextPass = Duration::from_ms(20);
+
 // Who has memory there, for how long, and who waits for it.
 void decide(Gpu& gpu, Division& division, Instant now) {
   GpuMemory& memory = gpu.memory;
@@ -159,7 +163,13 @@ bool lacks_memory(const Seat& seat) {
 
 void manage_memory(Node& node, Gpu& gpu) {
   GpuMemory& memory = gpu.memory;
-  if (!std::exchange(memory.dirty, false)) return;
+  if (!memory.dirty) return;
+  if (memory.passes == kPassesMax) {
+    memory.due = node.now + kNextPass;
+    return;
+  }
+  ++memory.passes;
+  memory.dirty = false;
   memory.due.reset();
   memory.waiting = 0;
   const bool ticked = std::exchange(memory.ticked, false);
