@@ -62,6 +62,9 @@ void settle_all(Node& node, Tenant& tenant) {
 // Windows follow memory: whoever has to go is closed, whoever is complete stands in line.
 void follow(Node& node, Seat& seat) {
   SeatMemory& memory = seat.memory;
+  // What it has just been told may have changed that.
+  memory.complete = std::all_of(seat.gates.begin(), seat.gates.end(),
+                                [](const Gate* gate) { return gate->memory.is_complete(); });
   const bool outside = !memory.complete || !memory.in;
   const bool changed = std::exchange(memory.outside, outside) != outside;
   if (!memory.in && seat.hold == Hold::open) end_window(node, seat);
