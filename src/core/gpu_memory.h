@@ -29,7 +29,8 @@ struct Turn {
   Instant changed;
   bool stalls = false;  // no window has opened since
   Instant stalled;      // from when on nobody ran
-  Duration stall;       // of late
+  Duration stall;       // of late: the shorter one of the last two
+  std::optional<Duration> last_stall;
 };
 
 struct GpuMemory {

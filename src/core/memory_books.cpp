@@ -24,7 +24,10 @@ void for_each_told(const Gpu& gpu, Do do_it) {
 bool has_to_move(const GateMemory& memory) {
   if (!memory.allowances.any()) return false;
   const std::uint64_t allowed = memory.allowances.bytes();
-  return memory.committed() > allowed || (memory.away > 0 && allowed > memory.resident);
+  if (memory.committed() > allowed) return true;
+  // A chunk comes in whole or not at all.
+  const std::uint64_t room = allowed - std::min(allowed, memory.resident);
+  return memory.away > 0 && room > 0 && (room >= memory.away || room >= kMemoryStep);
 }
 
 void add_up(Seat& seat) {

@@ -207,6 +207,19 @@ bool leaves_out(const Division& division) {
   });
 }
 
+bool is_standstill(const Division& division) {
+  bool asks_in_vain = false;
+  for (const Place& place : division.places) {
+    const Seat& seat = *place.seat;
+    if (!place.in || seat.memory.stuck || seat.tenant->paused) continue;
+    if (seat.wanting > 0 || seat.busy > 0) return false;
+    if (seat.memory.asked == 0) continue;
+    if (place.grants_ask) return false;
+    asks_in_vain = true;
+  }
+  return asks_in_vain;
+}
+
 Changes settle_places(const Division& division, Instant now) {
   Changes changes;
   for (const Place& place : division.places) {

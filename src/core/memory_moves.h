@@ -30,6 +30,9 @@ Division divide_memory(const Gpu& gpu, Occasion occasion, Instant now);
 
 // Does somebody wait who gets no place, and could have one?
 bool leaves_out(const Division& division);
+// Nobody who is in has work but those who ask for more than there is beside the others: none would
+// get on until somebody goes.
+bool is_standstill(const Division& division);
 
 struct Changes {
   std::vector<Seat*> came_in;  // waited, and have a place or what they asked for now

@@ -27,7 +27,7 @@ void decide(Gpu& gpu, Division& division, Instant now) {
   bool ends = false;
   if (memory.tight) {
     memory.turn.length = turn_length(gpu, now);
-    ends = leaves_out(division) && is_turn_over(gpu, now);
+    ends = leaves_out(division) && (is_turn_over(gpu, now) || is_standstill(division));
     if (ends) division = divide_memory(gpu, Occasion::turn_ends, now);
   } else {
     memory.turn.length = {};

@@ -7,7 +7,9 @@ WindowTerms terms_for(const Gpu& gpu, const Seat& holder, Instant now) {
   if (!gpu.has_windows()) return {};
   const bool others = gpu.present > (holder.present ? 1U : 0U);
   const bool swapped = gpu.memory.waiting > (holder.memory.waits ? 1U : 0U);
-  return {others || swapped || gpu.presence.until(now), !gpu.line.empty() || swapped};
+  // Who waits for memory could not use a window that is given up: it is enough to hear when the
+  // holder has nothing to do.
+  return {others || swapped || gpu.presence.until(now), !gpu.line.empty()};
 }
 
 void refresh_terms(Node& node, Seat& seat) {

@@ -148,9 +148,15 @@ void change_turn(Gpu& gpu, Instant now) {
   const bool goes_on = std::any_of(gpu.holders.begin(), gpu.holders.end(), [](const Seat* seat) {
     return seat->hold == Hold::open && seat->memory.in;
   });
-  turn.stalls = !goes_on;
+  const bool asks =
+      std::any_of(gpu.memory.seats.begin(), gpu.memory.seats.end(),
+                  [now](Seat* seat) { return is_to_come(*seat, now) && seat->memory.asked > 0; });
+  turn.stalls = !goes_on && !asks;  // how long a program takes to allocate says nothing
   turn.stalled = now;
-  if (goes_on) turn.stall = turn.stall / 2;
+  if (goes_on) {
+    turn.stall = turn.stall / 2;
+    turn.last_stall = turn.stall;
+  }
 }
 
 void begin_turn(Gpu& gpu, Instant now) {
@@ -183,7 +189,10 @@ void note_window_ended(Gpu& gpu, Instant now) {
 void note_window_opened(Gpu& gpu, Instant now) {
   Turn& turn = gpu.memory.turn;
   if (!std::exchange(turn.stalls, false)) return;
-  turn.stall = (turn.stall + (now - turn.stalled)) / 2;
+  // What is slow once, as the first time is, does not count.
+  const Duration stall = now - turn.stalled;
+  turn.stall = turn.last_stall ? std::min(stall, *turn.last_stall) : Duration{};
+  turn.last_stall = stall;
 }
 
 }  // namespace nvs::core

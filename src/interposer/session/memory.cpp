@@ -143,8 +143,12 @@ void memory_announced(int gpu) {
   std::uint32_t first = kUnused;
   known[gpu].compare_exchange_strong(first, kAsked);
   any_asked.store(true, std::memory_order_release);
-  const os::FutexGuard guard(tell_lock);
-  is_told[gpu] = false;
+  {
+    const os::FutexGuard guard(tell_lock);
+    is_told[gpu] = false;
+  }
+  // A daemon that comes back hears of memory that is away before anybody wants a window.
+  tell_holds(gpu);
 }
 
 void memory_alone(int gpu) {

@@ -5,6 +5,7 @@
 // else may make somebody go (less memory, more that cannot be moved, other settings) is no turn.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "tests/sim/checkers/checkers.h"
 #include "tests/sim/checkers/words.h"
@@ -83,12 +84,21 @@ class TurnLength : public Checker {
     Turn& turn = turns_[core::index_of(held.gpu)];
     std::uint64_t& total = totals_[{held.client, held.gpu}];
     const std::uint64_t now = held.resident + held.away + held.asked + held.fixed;
-    if (std::exchange(total, now) != now || held.is_short) disturb(turn, ledger.now());
+    // Whoever is in and asks for more than there is gives its turn up.
+    const bool asks = held.asked > 0;
+    if (std::exchange(total, now) != now || held.is_short || asks) disturb(turn, ledger.now());
+    if (asks) {
+      askers_.insert({held.gpu, held.client});
+    } else {
+      askers_.erase({held.gpu, held.client});
+    }
   }
 
   void judge(const Ledger& ledger, core::GpuId id, const Turn& turn) {
     const LedgerGpu& gpu = ledger.gpu(id);
     if (!turn.known || ledger.is_hampered(id)) return;
+    const auto asker = askers_.lower_bound({id, core::ClientId{}});
+    if (asker != askers_.end() && asker->first == id) return;
     const Duration lasted = ledger.now() - turn.began;
     Duration least;
     if (gpu.policy.turn) {
@@ -104,6 +114,7 @@ class TurnLength : public Checker {
 
   RunTraits traits_;
   std::vector<Turn> turns_;
+  std::set<std::pair<core::GpuId, core::ClientId>> askers_;
   std::map<std::pair<core::ClientId, core::GpuId>, std::uint64_t> totals_;
 };
 
