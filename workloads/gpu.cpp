@@ -20,7 +20,8 @@ Driver load_driver(const std::string& path) {
 
 }  // namespace
 
-Gpu::Gpu(const GpuOptions& options) : driver_(load_driver(options.driver_path)) {
+Gpu::Gpu(const GpuOptions& options)
+    : driver_(load_driver(options.driver_path)), memory_kind_(options.memory) {
   NVS_CU(*this, cuInit, 0u);
   // The simulator knows its machine, and so its scale, only after cuInit.
   if (simulated()) {
@@ -50,7 +51,11 @@ Gpu::~Gpu() {
 void Gpu::synchronize() const { NVS_CU(*this, cuStreamSynchronize, stream_); }
 
 DeviceMemory::DeviceMemory(const Gpu& gpu, std::uint64_t bytes) : gpu_(gpu) {
-  NVS_CU(gpu, cuMemAlloc_v2, &address_, bytes);
+  if (gpu.memory_kind() == MemoryKind::kManaged) {
+    NVS_CU(gpu, cuMemAllocManaged, &address_, bytes, static_cast<unsigned>(CU_MEM_ATTACH_GLOBAL));
+  } else {
+    NVS_CU(gpu, cuMemAlloc_v2, &address_, bytes);
+  }
 }
 
 DeviceMemory::~DeviceMemory() { gpu_.driver().cuMemFree_v2(address_); }

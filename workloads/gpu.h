@@ -11,10 +11,16 @@
 
 namespace nvs::workloads {
 
+enum class MemoryKind {
+  kDevice,
+  kManaged,  // Unified Memory: the driver carries pages to whoever touches them
+};
+
 struct GpuOptions {
-  std::string driver_path;  // empty for the usual one
+  std::string driver_path{};  // empty for the usual one
   int device = 0;
-  unsigned scale = 0;  // zero: ask the simulator; one on a real GPU
+  unsigned scale = 0;                       // zero: ask the simulator; one on a real GPU
+  MemoryKind memory = MemoryKind::kDevice;  // of all large arrays
 };
 
 class Gpu {
@@ -34,6 +40,7 @@ class Gpu {
   double time_factor() const { return time_factor_; }
   const std::string& name() const { return name_; }
   int multiprocessors() const { return multiprocessors_; }
+  MemoryKind memory_kind() const { return memory_kind_; }
   CUstream stream() const { return stream_; }
 
   // Waits for all work queued on the stream.
@@ -50,13 +57,14 @@ class Gpu {
   Driver driver_;
   unsigned scale_ = 1;
   double time_factor_ = 1;
+  MemoryKind memory_kind_;
   CUdevice device_ = 0;
   CUstream stream_ = nullptr;
   std::string name_;
   int multiprocessors_ = 0;
 };
 
-// Device memory with an owner. It must not outlive its Gpu.
+// Memory of the kind that its Gpu was opened with, with an owner. It must not outlive its Gpu.
 class DeviceMemory {
  public:
   DeviceMemory(const Gpu& gpu, std::uint64_t bytes);

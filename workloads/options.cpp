@@ -49,7 +49,7 @@ bool parse_options(int argc, char** argv, Options& options, int& exit_code) {
   CLI::App app{"Runs one GPU workload and says whether its data survived."};
   app.footer(workload_list());
   std::string name, size, progress = "auto";
-  bool rewrite = false;
+  bool rewrite = false, managed = false;
   app.add_option("workload", name, "Which one; see the list below")
       ->required()
       ->type_name("NAME")
@@ -65,6 +65,8 @@ bool parse_options(int argc, char** argv, Options& options, int& exit_code) {
                  "Times the usual number of iterations, if neither is given")
       ->check(CLI::PositiveNumber.description(""));
   app.add_flag("--rewrite", rewrite, "Change all data in each iteration, inputs and weights too");
+  app.add_flag("--managed", managed,
+               "Use Unified Memory. With more of it in use than a GPU has, this can hang the card");
   app.add_option("--device", options.gpu.device, "Number of the GPU")
       ->check(CLI::NonNegativeNumber.description(""));
   app.add_option("--scale", options.gpu.scale,
@@ -96,6 +98,7 @@ bool parse_options(int argc, char** argv, Options& options, int& exit_code) {
   options.kind = find_workload(name);
   options.run.bytes = size.empty() ? options.kind->bytes : *parse_size(size);
   options.rewrite = rewrite ? Rewrite::kAll : Rewrite::kAsNeeded;
+  if (managed) options.gpu.memory = MemoryKind::kManaged;
   options.progress = progress_mode(progress);
   if (options.label.empty()) options.label = name;
   return true;

@@ -87,8 +87,9 @@ void print_header(const Options& options, const Gpu& gpu, const RunLimits& limit
   const std::string how_long = limits.iterations != 0
                                    ? fmt::format("{} iterations", limits.iterations)
                                    : fmt::format("{} s", limits.seconds);
-  fmt::print("{}: {} on GPU {} ({}{}), {}{}\n", options.label, format_size(options.run.bytes),
-             options.gpu.device, gpu.name(), scale, how_long,
+  const char* managed = options.gpu.memory == MemoryKind::kManaged ? " of managed memory" : "";
+  fmt::print("{}: {}{} on GPU {} ({}{}), {}{}\n", options.label, format_size(options.run.bytes),
+             managed, options.gpu.device, gpu.name(), scale, how_long,
              options.rewrite == Rewrite::kAll ? ", all data rewritten in each" : "");
   std::fflush(stdout);
 }

@@ -48,6 +48,19 @@ TEST_F(WorkloadsOnGpu, AllPassWhenTheyRewriteTheirData) {
   }
 }
 
+TEST(ManagedOnGpu, PassesAndComesToTheGpu) {
+  const Gpu gpu({.memory = MemoryKind::kManaged});
+  if (!gpu.simulated()) GTEST_SKIP() << "only the simulator tells where managed memory is";
+  const Kernels kernels(gpu);
+  const auto workload =
+      make_add(kernels, {.bytes = kNominalBytes / gpu.scale(), .rewrite = Rewrite::kAll});
+  const ResultStatus result = run_workload(gpu, *workload, {.iterations = 3}, [](const Status&) {});
+  EXPECT_TRUE(result.pass) << result.message;
+  unsigned long long resident = 0, moved_in = 0, moved_out = 0;
+  gpu.driver().sim()->cusimManaged(0, &resident, &moved_in, &moved_out);
+  EXPECT_GT(resident, 0u);
+}
+
 float slab_number(std::size_t slab, std::uint64_t) { return static_cast<float>(slab); }
 
 class SlabsOnGpu : public WorkloadsOnGpu {
