@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/case.h"
 #include "bench/cases/driver_case.h"
+#include "bench/cases/fits_case.h"
 #include "bench/cases/idle_case.h"
 #include "bench/cases/latency_case.h"
 #include "bench/cases/overhead_case.h"
+#include "bench/cases/oversub_case.h"
 #include "bench/cases/pair_case.h"
 #include "bench/cases/scale_case.h"
+#include "bench/cases/swap_case.h"
 
 namespace nvs::bench {
 
@@ -15,9 +18,12 @@ const std::vector<const Case*>& all_cases() {
   static const PairCase pair;
   static const LatencyCase latency;
   static const IdleCase idle;
+  static const FitsCase fits;
+  static const OversubCase oversub;
+  static const SwapCase swap;
   static const ScaleCase scale;
-  static const std::vector<const Case*> cases = {&driver,  &overhead, &pair,
-                                                 &latency, &idle,     &scale};
+  static const std::vector<const Case*> cases = {&driver, &overhead, &pair, &latency, &idle,
+                                                 &fits,   &oversub,  &swap, &scale};
   return cases;
 }
 

@@ -69,13 +69,15 @@ TemporaryFolder::~TemporaryFolder() {
   fs::remove_all(path_, ignored);
 }
 
-DaemonProcess::DaemonProcess(const Bench& bench, const Child::Environment& extra)
+DaemonProcess::DaemonProcess(const Bench& bench, const Child::Environment& extra,
+                             const std::vector<std::string>& options)
     : library_(find_library(bench.library)) {
   const std::string program = existing(built("bin/nvshare-scheduler"), "the daemon");
   const double window_ms = bench.machine.wall_seconds(kWindowSeconds) * 1e3;
-  const std::vector<std::string> command = {
+  std::vector<std::string> command = {
       program,       "--folder", folder_.path(), "--window", fmt::format("{:.0f}ms", window_ms),
       "--log-level", "warning"};
+  command.insert(command.end(), options.begin(), options.end());
   program_ = std::make_unique<Program>("the daemon", command, folder_.path() + "/bench.log",
                                        daemon_environment(bench.machine, extra));
   wait_until_ready();
@@ -108,20 +110,33 @@ Child::Environment DaemonProcess::tenant(const std::string& priority) const {
   return result;
 }
 
-nlohmann::json DaemonProcess::status() const {
+nlohmann::json DaemonProcess::ask_or_explain(const nlohmann::json& request) const {
   try {
-    return ask(folder(), {{"command", "status"}});
+    return ask(folder(), request);
   } catch (const std::exception& error) {
-    throw Failure(fmt::format("the daemon's status: {}\n{}", error.what(), log_text()));
+    throw Failure(
+        fmt::format("the daemon's answer to {}: {}\n{}", request.dump(), error.what(), log_text()));
   }
 }
 
-double DaemonProcess::switches() const {
+nlohmann::json DaemonProcess::status() const { return ask_or_explain({{"command", "status"}}); }
+
+nlohmann::json DaemonProcess::trace(double last_s) const {
+  return ask_or_explain({{"command", "trace"}, {"seconds", last_s}});
+}
+
+std::optional<double> DaemonProcess::sum_over_gpus(const char* figure) const {
   const nlohmann::json now = status();
   double sum = 0;
-  for (const nlohmann::json& gpu : now.at("gpus")) sum += gpu.at("switches").get<double>();
+  for (const nlohmann::json& gpu : now.at("gpus")) {
+    const auto found = gpu.find(figure);
+    if (found == gpu.end()) return std::nullopt;
+    sum += found->get<double>();
+  }
   return sum;
 }
+
+double DaemonProcess::switches() const { return sum_over_gpus("switches").value_or(0); }
 
 void DaemonProcess::expect_clients(std::size_t count) const {
   const nlohmann::json now = status();

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -34,8 +36,9 @@ inline constexpr double kWindowSeconds = 0.020;
 class DaemonProcess {
  public:
   // Throws Failure, with its log, if it is not built or does not get ready. `extra` is added to its
-  // environment.
-  explicit DaemonProcess(const Bench& bench, const Child::Environment& extra = {});
+  // environment, `options` to its command line.
+  explicit DaemonProcess(const Bench& bench, const Child::Environment& extra = {},
+                         const std::vector<std::string>& options = {});
   ~DaemonProcess();
   DaemonProcess(const DaemonProcess&) = delete;
   DaemonProcess& operator=(const DaemonProcess&) = delete;
@@ -47,6 +50,10 @@ class DaemonProcess {
 
   // The result of the admin command `status`. Throws Failure, with the daemon's log.
   nlohmann::json status() const;
+  // The result of `trace`, for the last so many seconds on the wall clock.
+  nlohmann::json trace(double last_s) const;
+  // The sum over all GPUs of a figure in their status; nothing if this daemon does not tell it.
+  std::optional<double> sum_over_gpus(const char* figure) const;
   // Windows that went to another tenant than the one before, over all GPUs, since its start.
   double switches() const;
   // Throws Failure unless so many clients are connected: rows of tenants that the daemon never saw
@@ -57,6 +64,7 @@ class DaemonProcess {
 
  private:
   void wait_until_ready() const;
+  nlohmann::json ask_or_explain(const nlohmann::json& request) const;
   std::string log_text() const { return program_->last_lines(); }
 
   TemporaryFolder folder_;

@@ -40,6 +40,8 @@ class Machine {
 
   // What to ask of the driver for so many nominal bytes (or elements).
   std::uint64_t scaled(std::uint64_t nominal) const { return nominal / scale_; }
+  // The other way: what so many bytes of the driver's are on the machine that is modelled.
+  double nominal_bytes(double bytes) const { return bytes * scale_; }
   // What a wall clock's seconds are on the machine that is modelled.
   double nominal_seconds(double wall_s) const { return wall_s / time_factor_; }
   // How long something that takes so many nominal seconds takes here.

@@ -32,7 +32,9 @@ Outcome run(const std::string& arguments) {
 TEST(Program, ListsItsCases) {
   const Outcome outcome = run("--list");
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_NE(outcome.text.find("driver"), std::string::npos);
+  for (const char* name : {"driver", "pair", "fits", "oversub", "swap"}) {
+    EXPECT_NE(outcome.text.find(std::string("  ") + name + " "), std::string::npos) << name;
+  }
 }
 
 TEST(Program, HelpGoesToStdout) {

@@ -52,11 +52,12 @@ struct Command {
   std::int64_t from_ns;
   std::int64_t to_ns;
 
+  // A question about what was measured before has no times.
   explicit Command(const nlohmann::json& message)
       : object(message),
-        start_ns(get<std::int64_t>("start_ns")),
-        from_ns(get<std::int64_t>("from_ns")),
-        to_ns(get<std::int64_t>("to_ns")) {}
+        start_ns(message.value("start_ns", std::int64_t{0})),
+        from_ns(message.value("from_ns", std::int64_t{0})),
+        to_ns(message.value("to_ns", std::int64_t{0})) {}
 
   template <class Value>
   Value get(const char* name) const {
@@ -74,10 +75,12 @@ class Tenant {
     gpu_.synchronize();
   }
 
-  nlohmann::json obey(const Command& command) const {
+  nlohmann::json obey(const Command& command) {
     const auto action = command.get<std::string>("action");
     if (action == "saturate") return saturate(command);
     if (action == "latency") return latency(command);
+    if (action == "record") return record(command);
+    if (action == "recorded") return recorded(command);
     if (action == "arrivals") return arrivals(command);
     if (action == "bursts") return bursts(command);
     throw Failure("unknown action " + action);
@@ -132,6 +135,35 @@ class Tenant {
     return {{"p50_s", percentile(samples_s, 0.5)}, {"p99_s", percentile(samples_s, 0.99)}};
   }
 
+  nlohmann::json record(const Command& command) {
+    requests_.clear();
+    sleep_until_ns(command.start_ns);
+    while (now_ns() < command.to_ns) {
+      const std::int64_t before = now_ns();
+      request();
+      requests_.push_back({before, now_ns()});
+    }
+    return {{"count", requests_.size()}};
+  }
+
+  nlohmann::json recorded(const Command& command) const {
+    std::vector<double> samples_s;
+    for (const nlohmann::json& span : command.object.at("spans")) {
+      const auto from_ns = span.at(0).get<std::int64_t>();
+      const auto to_ns = span.at(1).get<std::int64_t>();
+      for (const Span& one : requests_) {
+        if (one.from_ns >= from_ns && one.to_ns <= to_ns) {
+          samples_s.push_back(nominal(one.to_ns - one.from_ns));
+        }
+      }
+    }
+    if (samples_s.empty()) return {{"count", 0}};
+    return {{"count", samples_s.size()},
+            {"p50_s", percentile(samples_s, 0.5)},
+            {"p99_s", percentile(samples_s, 0.99)},
+            {"longest_s", percentile(samples_s, 1)}};
+  }
+
   // A request that is still being served when the next one arrives delays it, and that counts.
   nlohmann::json arrivals(const Command& command) const {
     std::mt19937_64 random(command.get<std::uint64_t>("seed"));
@@ -166,6 +198,7 @@ class Tenant {
   Stream stream_;
   DeviceBuffer tiny_data_;
   std::vector<std::unique_ptr<LoadedKernel>> kernels_;
+  std::vector<Span> requests_;
 };
 
 }  // namespace
@@ -175,7 +208,7 @@ void run_tenant(ParentLink& parent, const nlohmann::json& config) {
   const Gpu gpu(machine);
   std::vector<Load> loads;
   for (const nlohmann::json& load : config.at("loads")) loads.push_back(Load::from_json(load));
-  const Tenant tenant(gpu, loads);
+  Tenant tenant(gpu, loads);
   parent.send({{"ready", true}});
   while (const std::optional<nlohmann::json> message = parent.next()) {
     parent.send(tenant.obey(Command(*message)));

@@ -32,6 +32,8 @@ Task saturating(std::size_t tenant, std::size_t load) {
 
 Task requesting(std::size_t tenant) { return {tenant, {{"action", "latency"}}}; }
 
+Task recording(std::size_t tenant) { return {tenant, {{"action", "record"}}}; }
+
 Task arriving(std::size_t tenant, double rate, std::uint64_t seed) {
   return {tenant, {{"action", "arrivals"}, {"rate", rate}, {"seed", seed}}};
 }
@@ -75,6 +77,13 @@ std::vector<nlohmann::json> Tenants::together(const std::vector<Task>& tasks, do
     answers.push_back(children_[task.tenant]->receive(window_s + kAnswerSeconds));
   }
   return answers;
+}
+
+nlohmann::json Tenants::recorded(std::size_t tenant, const std::vector<Span>& spans) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Span& span : spans) list.push_back({span.from_ns, span.to_ns});
+  children_.at(tenant)->send({{"action", "recorded"}, {"spans", list}});
+  return children_[tenant]->receive(kAnswerSeconds);
 }
 
 double Tenants::saturate(std::size_t load, std::size_t active, double window_s) {

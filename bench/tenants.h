@@ -21,6 +21,12 @@ struct Latency {
   double p99_s = 0;
 };
 
+// From one instant of now_ns to another.
+struct Span {
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = 0;
+};
+
 // What one tenant does in a round, and what it answers. All times but the window are nominal.
 struct Task {
   std::size_t tenant;
@@ -31,6 +37,8 @@ struct Task {
 Task saturating(std::size_t tenant, std::size_t load);
 // A tiny kernel and a synchronise, over and over: {"p50_s", "p99_s"}.
 Task requesting(std::size_t tenant);
+// The same, and each time is kept with its instant until it is asked for: {"count"}.
+Task recording(std::size_t tenant);
 // The same, at random instants (Poisson) that do not wait for the request before, timed from their
 // instant: {"samples_s": [...]}.
 Task arriving(std::size_t tenant, double rate, std::uint64_t seed);
@@ -52,6 +60,10 @@ class Tenants {
   // All tasks from a common start; what counts is a window of `window_s` on the wall clock that
   // begins when all are at work. The answers come in the order of the tasks.
   std::vector<nlohmann::json> together(const std::vector<Task>& tasks, double window_s);
+
+  // Of the requests that a tenant recorded, those that lie in one of these spans as a whole:
+  // {"count", "p50_s", "p99_s", "longest_s"}.
+  nlohmann::json recorded(std::size_t tenant, const std::vector<Span>& spans);
 
   // The first `active` tenants saturate the GPU together with `loads[load]`: kernels a second, the
   // sum of all.

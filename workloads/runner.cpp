@@ -205,7 +205,7 @@ class Run {
   void kill_when_due() {
     std::string why;
     if (options_.is_cancelled && options_.is_cancelled()) {
-      why = "cancelled";
+      why = kCancelled;
     } else if (options_.timeout_seconds > 0 &&
                Seconds(Clock::now() - begin_).count() > options_.timeout_seconds) {
       why = fmt::format("not done after {:.0f} s, and killed", options_.timeout_seconds);

@@ -35,6 +35,9 @@ struct Tenant {
   std::string output{};   // the end of what it printed, for a person to read when it failed
 };
 
+// The message of a tenant that was killed because the run was cancelled.
+inline constexpr const char* kCancelled = "cancelled";
+
 struct RunnerOptions {
   // Empty: nvshare-workload in the folder of the running program.
   std::string workload_program;

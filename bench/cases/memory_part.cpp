@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/cases/memory_part.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "bench/stats.h"
+
+namespace nvs::bench {
+namespace {
+
+// Time for tenants to allocate and fill their memory, and to check it, in each other's company.
+constexpr double kAroundSeconds = 60;
+// Slower than this is a failure, and not a figure.
+constexpr double kSlownessMax = 3;
+
+std::vector<std::string> daemon_options(const Machine& machine, std::optional<double> turn_s) {
+  std::vector<std::string> options = {"--gpu-memory",
+                                      fmt::format("{}KiB", machine.scaled(kCapacityBytes) / 1024)};
+  if (turn_s) {
+    options.insert(options.end(),
+                   {"--turn", fmt::format("{:.0f}ms", machine.wall_seconds(*turn_s) * 1e3)});
+  }
+  return options;
+}
+
+}  // namespace
+
+MemoryPart::MemoryPart(const Bench& bench, Progress& progress, std::optional<double> turn_s)
+    : bench_(bench),
+      progress_(progress),
+      daemon_(bench, {}, daemon_options(bench.machine, turn_s)) {}
+
+WorkloadTenant MemoryPart::adding(const std::string& label, std::uint64_t bytes,
+                                  double iterations) const {
+  return {label,
+          {"add", "--rewrite", "--size", size_argument(bytes), "--iterations",
+           fmt::format("{:.0f}", std::max(1.0, std::round(iterations)))},
+          daemon_.tenant()};
+}
+
+WorkloadTenant MemoryPart::adding_for(const std::string& label, std::uint64_t bytes,
+                                      double seconds) const {
+  return {label,
+          {"add", "--rewrite", "--size", size_argument(bytes), "--seconds",
+           fmt::format("{:.3f}", machine().wall_seconds(seconds))},
+          daemon_.tenant()};
+}
+
+WorkloadTenant MemoryPart::reading_for(const std::string& label, std::uint64_t bytes,
+                                       double seconds) const {
+  return {label,
+          {"infer", "--size", size_argument(bytes), "--seconds",
+           fmt::format("{:.3f}", machine().wall_seconds(seconds))},
+          daemon_.tenant()};
+}
+
+WorkloadRun MemoryPart::run(const std::vector<WorkloadTenant>& tenants, double about_s,
+                            Ending ending) {
+  const OverrunMeter meter(machine(), OverrunMeter::Against::kElapsed);
+  const double timeout_s = machine().wall_seconds(kSlownessMax * about_s) + kAroundSeconds;
+  WorkloadRun run = run_workloads(machine(), tenants, timeout_s, ending);
+  overrun_ = std::max(overrun_, meter.share().value_or(0));
+  return run;
+}
+
+double MemoryPart::rate_alone(std::uint64_t bytes, double seconds) {
+  const WorkloadRun alone = run({adding_for("alone", bytes, seconds)}, seconds);
+  return alone.tenants[0].iterations / alone.tenants[0].seconds;
+}
+
+void MemoryPart::begin_section(const std::string& title) {
+  section_ = title;
+  overrun_ = 0;
+}
+
+void MemoryPart::add(const std::string& what, const std::vector<double>& values,
+                     const std::string& unit, std::optional<Target> target) {
+  const std::optional<double> overrun =
+      machine().simulated() ? std::optional(overrun_) : std::nullopt;
+  bench_.report.add({section_, what, summarize(values), unit, std::nullopt, target, overrun});
+}
+
+std::string size_argument(std::uint64_t bytes) { return fmt::format("{}KiB", bytes / 1024); }
+
+}  // namespace nvs::bench

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/cases/oversub_case.h"
+
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "bench/cases/memory_part.h"
+
+namespace nvs::bench {
+namespace oversub_case {
+namespace {
+
+struct Crowd {
+  std::size_t tenants;
+  double makespan_max;  // on a GPU, in solo times of all of them
+};
+constexpr std::array<Crowd, 2> kCrowds = {{{2, 1.05}, {4, 1.06}}};
+constexpr double kSimulatedMakespanMax = 1.10;
+const Target kNotServed = {std::nullopt, 30};  // seconds
+
+// Of Unified Memory a few iterations say enough, and take minutes.
+constexpr double kManagedIterations = 2;
+// What one costs is not known before; this is far more than was seen.
+constexpr double kManagedSecondsMax = 30;
+
+struct Plan {
+  double alone_s;
+  double work_s;  // of each tenant, had it the GPU to itself
+};
+Plan plan_for(const Bench& bench) {
+  if (!bench.quick) return {10, 30};
+  return bench.machine.simulated() ? Plan{1, 2} : Plan{2, 6};
+}
+
+// A quick run is shorter than a turn, and the few exchanges weigh too much in it. Nothing is
+// promised of them.
+std::optional<Target> makespan_target(const Bench& bench, const Crowd& crowd) {
+  if (bench.quick) return std::nullopt;
+  const double most = bench.machine.simulated() ? kSimulatedMakespanMax : crowd.makespan_max;
+  return Target{std::nullopt, most};
+}
+
+// How far a counter of the daemon's went; nothing if it has none of that name.
+class Counter {
+ public:
+  Counter(const DaemonProcess& daemon, const char* name)
+      : daemon_(daemon), name_(name), before_(daemon.sum_over_gpus(name)) {}
+  std::optional<double> counted() const {
+    const std::optional<double> now = daemon_.sum_over_gpus(name_);
+    return now && before_ ? std::optional(*now - *before_) : std::nullopt;
+  }
+
+ private:
+  const DaemonProcess& daemon_;
+  const char* name_;
+  std::optional<double> before_;
+};
+
+class Oversubscription {
+ public:
+  Oversubscription(MemoryPart& part, const Plan& plan) : part_(part), plan_(plan) {}
+
+  void measure_alone() {
+    part_.step("alone");
+    part_.begin_section("One tenant of 12 GiB alone");
+    rate_ = part_.rate_alone(kLargeBytes, plan_.alone_s);
+    part_.add("one iteration, all data rewritten", {1e3 / rate_}, "ms");
+  }
+
+  void measure(const Crowd& crowd) {
+    part_.step(fmt::format("{} tenants", crowd.tenants));
+    part_.begin_section(fmt::format("{} tenants of 12 GiB on 16 GiB", crowd.tenants));
+    const Counter turns(part_.daemon(), "turns");
+    const Counter moved(part_.daemon(), "moved_bytes");
+    const double iterations = std::round(rate_ * plan_.work_s);
+    std::vector<WorkloadTenant> tenants;
+    for (std::size_t i = 1; i <= crowd.tenants; ++i) {
+      tenants.push_back(part_.adding(fmt::format("tenant {}", i), kLargeBytes, iterations));
+    }
+    const double alone_s = iterations / rate_ * static_cast<double>(crowd.tenants);
+    const WorkloadRun run = part_.run(tenants, alone_s);
+    part_.add("makespan, of one after the other", {run.makespan() / alone_s}, "x",
+              makespan_target(part_.bench(), crowd));
+    part_.add("longest time that one was not served", {run.longest_gap()}, "s",
+              part_.machine().simulated() ? std::nullopt : std::optional(kNotServed));
+    add_counted("moved out and in, with preparing and checking", moved, 1e-9, "GB");
+    add_counted("turns, with preparing and checking", turns, 1, "");
+  }
+
+  // The driver's own slicing carries pages to whoever runs, all the time. It can hang a card, so
+  // this is for the simulator alone.
+  void measure_managed(const Crowd& crowd) {
+    part_.step(fmt::format("{} tenants, Unified Memory", crowd.tenants));
+    std::vector<WorkloadTenant> tenants;
+    for (std::size_t i = 1; i <= crowd.tenants; ++i) {
+      WorkloadTenant tenant =
+          part_.adding(fmt::format("managed {}", i), kLargeBytes, kManagedIterations);
+      tenant.arguments.emplace_back("--managed");
+      tenant.environment = bare_tenant();
+      tenants.push_back(tenant);
+    }
+    const auto count = static_cast<double>(crowd.tenants);
+    part_.begin_section(fmt::format("{} tenants of 12 GiB, Unified Memory, no nvshare", count));
+    const WorkloadRun run =
+        part_.run(tenants, count * kManagedIterations * kManagedSecondsMax, Ending::kCut);
+    part_.add(fmt::format("makespan, extrapolated from {} iterations each", kManagedIterations),
+              {run.makespan() / (count * kManagedIterations / rate_)}, "x");
+  }
+
+ private:
+  void add_counted(const std::string& what, const Counter& counter, double factor,
+                   const std::string& unit) {
+    const std::optional<double> count = counter.counted();
+    if (!count) return;
+    const double value = unit.empty() ? *count : part_.machine().nominal_bytes(*count);
+    part_.add(what, {value * factor}, unit);
+  }
+
+  MemoryPart& part_;
+  Plan plan_;
+  double rate_ = 0;
+};
+
+bool with_managed(const Bench& bench) { return bench.machine.simulated() && !bench.quick; }
+
+}  // namespace
+}  // namespace oversub_case
+
+void OversubCase::run(const Bench& bench) const {
+  using namespace oversub_case;
+  const auto crowds = static_cast<int>(kCrowds.size());
+  Progress progress(name(), 1 + crowds * (with_managed(bench) ? 2 : 1));
+  MemoryPart part(bench, progress);
+  Oversubscription measurement(part, plan_for(bench));
+  measurement.measure_alone();
+  for (const Crowd& crowd : kCrowds) measurement.measure(crowd);
+  if (!with_managed(bench)) return;
+  for (const Crowd& crowd : kCrowds) measurement.measure_managed(crowd);
+}
+
+}  // namespace nvs::bench

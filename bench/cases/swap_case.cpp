@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/cases/swap_case.h"
+
+#include <future>
+
+#include "bench/cases/memory_part.h"
+#include "bench/memory_watch.h"
+#include "bench/stats.h"
+#include "bench/tenants.h"
+
+namespace nvs::bench {
+namespace swap_case {
+namespace {
+
+constexpr double kTurnSeconds = 1;
+// Both ways together, on the card that the figure was derived for.
+const Target kExchangeRate = {78, std::nullopt};
+constexpr const char* kExchangeCard = "H200";
+const Target kCopiedAgain = {std::nullopt, 2};     // percent of what left
+const Target kLatencyBeside = {std::nullopt, 50};  // us, p99
+// What leaves for the first time is copied. Where a part of a tenant's memory can stay, it may be
+// another part the second time.
+constexpr std::size_t kFirstLeaves = 2;
+
+struct Plan {
+  double exchange_s;
+  double reading_s;
+  double latency_s;
+};
+Plan plan_for(const Bench& bench) { return bench.quick ? Plan{4, 6, 4} : Plan{15, 15, 15}; }
+
+// Two tenants under watch.
+struct Watched {
+  WorkloadRun run;
+  std::vector<Holding> holdings;
+  std::vector<Span> exchanges;
+};
+
+Watched watch(MemoryPart& part, const std::vector<WorkloadTenant>& tenants, double seconds) {
+  Watched result;
+  MemoryWatch watching(part.daemon());
+  const std::int64_t start_ns = now_ns();
+  result.run = part.run(tenants, seconds);
+  result.holdings = watching.finish();
+  const double since_s = static_cast<double>(now_ns() - start_ns) * 1e-9;
+  result.exchanges = exchanges_in(part.daemon().trace(since_s), kWorkloadName, result.run.from_ns,
+                                  result.run.to_ns);
+  return result;
+}
+
+double seconds_of(const MemoryPart& part, const Span& span) {
+  return part.machine().nominal_seconds(static_cast<double>(span.to_ns - span.from_ns) * 1e-9);
+}
+
+void measure_exchanges(MemoryPart& part, double seconds) {
+  part.step("exchanges");
+  part.begin_section("Exchange of 12 GiB for 12 GiB on 16 GiB, turns of 1 s");
+  const Watched seen = watch(part,
+                             {part.adding_for("tenant 1", kLargeBytes, seconds),
+                              part.adding_for("tenant 2", kLargeBytes, seconds)},
+                             seconds);
+  if (seen.exchanges.empty()) {
+    part.note("no exchange was seen: the daemon gave both tenants windows without one");
+    return;
+  }
+  std::vector<double> stalls_s;
+  std::vector<double> rates;
+  std::vector<double> bytes;
+  for (const Span& exchange : seen.exchanges) {
+    stalls_s.push_back(seconds_of(part, exchange));
+    bytes.push_back(part.machine().nominal_bytes(bytes_exchanged(seen.holdings, exchange)) * 1e-9);
+    rates.push_back(bytes.back() / stalls_s.back());
+  }
+  part.add("exchanges", {static_cast<double>(stalls_s.size())}, "");
+  part.add("nobody runs for", stalls_s, "s");
+  if (median(bytes) <= 0) {
+    part.note("no GB/s: the daemon does not say where memory is");
+    return;
+  }
+  const bool judged = !part.machine().simulated() &&
+                      part.machine().device_name().find(kExchangeCard) != std::string::npos;
+  part.add("moved, both ways together", bytes, "GB");
+  part.add("rate, both ways together", rates, "GB/s",
+           judged ? std::optional(kExchangeRate) : std::nullopt);
+}
+
+void measure_reading(MemoryPart& part, double seconds) {
+  part.step("memory that is only read");
+  part.begin_section("A tenant that only reads its 12 GiB, beside one that writes 12 GiB");
+  const Watched seen = watch(part,
+                             {part.reading_for("reader", kLargeBytes, seconds),
+                              part.adding_for("writer", kLargeBytes, seconds)},
+                             seconds);
+  const std::vector<Leave> leaves = leaves_of(seen.holdings, seen.run.tenants[0].pid);
+  std::vector<double> percent;
+  for (std::size_t i = kFirstLeaves; i < leaves.size(); ++i) {
+    percent.push_back(100 * leaves[i].copied / leaves[i].bytes);
+  }
+  if (percent.empty()) {
+    part.note("its memory did not leave often enough, or the daemon does not say where it is");
+    return;
+  }
+  part.add("copied out again, of what leaves", percent, "%", kCopiedAgain);
+}
+
+void measure_latency(MemoryPart& part, double seconds) {
+  part.step("requests beside exchanges");
+  part.begin_section("A closed loop of tiny requests while memory of two others is exchanged");
+  Tenants requester(part.machine(), {part.daemon().tenant()}, {});
+  // It begins at once and must not end before the others do, who first fill their memory.
+  const double wall_s = part.machine().wall_seconds(3 * seconds);
+  std::future<std::vector<nlohmann::json>> requests =
+      std::async(std::launch::async, [&] { return requester.together({recording(0)}, wall_s); });
+  const Watched seen = watch(part,
+                             {part.adding_for("tenant 1", kLargeBytes, seconds),
+                              part.adding_for("tenant 2", kLargeBytes, seconds)},
+                             seconds);
+  requests.get();
+  const nlohmann::json answer = requester.recorded(0, seen.exchanges);
+  if (answer.at("count") == 0) {
+    part.note("no request fell into an exchange");
+    return;
+  }
+  const auto add = [&](const char* what, const char* key, std::optional<Target> target) {
+    part.add(what, {answer.at(key).get<double>() * 1e6}, "us", target);
+  };
+  add("p50", "p50_s", std::nullopt);
+  add("p99", "p99_s", part.machine().simulated() ? std::nullopt : std::optional(kLatencyBeside));
+  add("longest", "longest_s", std::nullopt);
+}
+
+}  // namespace
+}  // namespace swap_case
+
+void SwapCase::run(const Bench& bench) const {
+  using namespace swap_case;
+  const Plan plan = plan_for(bench);
+  Progress progress(name(), 3);
+  MemoryPart part(bench, progress, kTurnSeconds);
+  measure_exchanges(part, plan.exchange_s);
+  measure_reading(part, plan.reading_s);
+  measure_latency(part, plan.latency_s);
+}
+
+}  // namespace nvs::bench
