@@ -2,6 +2,7 @@
 #include "bench/memory_watch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -96,6 +97,19 @@ double bytes_exchanged(const std::vector<Holding>& holdings, const Span& exchang
   for (const auto& [pid, away] : before) sum += away;
   for (const auto& [pid, away] : after) sum += away;
   return sum;
+}
+
+std::optional<Moved> moved_in(const std::vector<Holding>& holdings) {
+  if (holdings.empty()) return std::nullopt;
+  Moved moved;
+  std::map<pid_t, double> away;
+  for (const Holding& holding : holdings) {
+    const auto [before, is_new] = away.try_emplace(holding.pid, holding.away);
+    const double change = holding.away - before->second;
+    (change > 0 ? moved.out : moved.in) += std::fabs(change);
+    before->second = holding.away;
+  }
+  return moved;
 }
 
 std::vector<Leave> leaves_of(const std::vector<Holding>& holdings, pid_t pid) {

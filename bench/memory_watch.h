@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -58,6 +59,13 @@ std::vector<Span> exchanges_in(const nlohmann::json& trace, const std::string& n
 
 // Bytes that were moved in an exchange, out and in: what was away before it, and what is after.
 double bytes_exchanged(const std::vector<Holding>& holdings, const Span& exchange);
+
+// Bytes that all tenants together moved; nothing if the daemon did not tell where memory was.
+struct Moved {
+  double out = 0;
+  double in = 0;
+};
+std::optional<Moved> moved_in(const std::vector<Holding>& holdings);
 
 // What left the GPU of one tenant's memory, each time that it left, and what of it was copied.
 struct Leave {

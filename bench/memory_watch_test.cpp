@@ -60,6 +60,21 @@ TEST(Exchanges, MoveWhatIsAwayBeforeAndAfter) {
   EXPECT_EQ(bytes_exchanged(holdings, {15, 25}), 8 + 7);
 }
 
+TEST(Moved, IsCountedByTenantAndDirection) {
+  EXPECT_FALSE(moved_in({}));
+  const std::optional<Moved> moved = moved_in({
+      {10, 1, 12, 0, 0},
+      {10, 2, 0, 0, 12},
+      {20, 1, 8, 0, 4},
+      {20, 2, 4, 0, 8},
+      {30, 1, 9, 0, 3},
+      {40, 2, 0, 0, 12},
+  });
+  ASSERT_TRUE(moved);
+  EXPECT_EQ(moved->out, 4 + 4);
+  EXPECT_EQ(moved->in, 4 + 1);
+}
+
 TEST(Holdings, AreThoseOfTheFirstGpuAndOfDaemonsThatTell) {
   nlohmann::json use = {{"gpu", 0}, {"state", "running"}};
   const auto status = [&] {

@@ -39,6 +39,7 @@ std::string footer(const std::vector<CaseName>& cases) {
       "  nvshare-bench driver --gpu --check        for CI on a GPU machine\n"
       "  nvshare-bench overhead --sim h200         what the library costs, counted\n"
       "  nvshare-bench pair latency idle --gpu     what sharing costs under the daemon\n"
+      "  nvshare-bench fits oversub swap --gpu     more memory in use than the GPU has\n"
       "  nvshare-bench driver --json | jq -r '[.what, .value, .unit] | @tsv'\n",
       list_of(cases));
 }

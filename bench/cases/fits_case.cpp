@@ -26,17 +26,11 @@ Plan plan_for(const Bench& bench) { return bench.quick ? Plan{1, 1.5, 1, 6} : Pl
 void measure_fitting(MemoryPart& part, const Plan& plan) {
   part.step("two tenants that fit");
   part.begin_section("2 tenants of 4 GiB on 16 GiB");
-  const std::optional<double> before = part.daemon().sum_over_gpus("moved_bytes");
-  const WorkloadRun run = part.run({part.adding_for("tenant 1", kSmallBytes, plan.fits_s),
-                                    part.adding_for("tenant 2", kSmallBytes, plan.fits_s)},
-                                   plan.fits_s);
-  part.add("longest time that one was not served", {run.longest_gap() * 1e3}, "ms");
-  const std::optional<double> after = part.daemon().sum_over_gpus("moved_bytes");
-  if (before && after) {
-    part.add("moved out and in", {(*after - *before) * 1e-9}, "GB", kNothing);
-  } else {
-    part.note("the daemon does not say how much was moved");
-  }
+  const MemoryRun seen = part.run({part.adding_for("tenant 1", kSmallBytes, plan.fits_s),
+                                   part.adding_for("tenant 2", kSmallBytes, plan.fits_s)},
+                                  plan.fits_s);
+  part.add_moved(seen, kNothing);
+  part.add("longest time that one was not served", {seen.run.longest_gap() * 1e3}, "ms");
 }
 
 void measure_alone_again(MemoryPart& part, const Plan& plan) {
@@ -46,7 +40,8 @@ void measure_alone_again(MemoryPart& part, const Plan& plan) {
   part.step("alone again");
   const WorkloadRun run = part.run({part.adding("leaver", kLargeBytes, rate * plan.leaver_s),
                                     part.adding("stayer", kLargeBytes, rate * plan.stayer_s)},
-                                   plan.leaver_s + plan.stayer_s);
+                                   plan.leaver_s + plan.stayer_s)
+                              .run;
   const WorkloadResult& leaver = run.tenants[0];
   const WorkloadResult& stayer = run.tenants[1];
   const double left_s = leaver.seconds + leaver.verify_seconds;

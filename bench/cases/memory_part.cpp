@@ -57,23 +57,35 @@ WorkloadTenant MemoryPart::reading_for(const std::string& label, std::uint64_t b
           daemon_.tenant()};
 }
 
-WorkloadRun MemoryPart::run(const std::vector<WorkloadTenant>& tenants, double about_s,
-                            Ending ending) {
+MemoryRun MemoryPart::run(const std::vector<WorkloadTenant>& tenants, double about_s,
+                          Ending ending) {
   const OverrunMeter meter(machine(), OverrunMeter::Against::kElapsed);
   const double timeout_s = machine().wall_seconds(kSlownessMax * about_s) + kAroundSeconds;
-  WorkloadRun run = run_workloads(machine(), tenants, timeout_s, ending);
+  MemoryWatch watch(daemon_);
+  MemoryRun result{run_workloads(machine(), tenants, timeout_s, ending), {}};
   overrun_ = std::max(overrun_, meter.share().value_or(0));
-  return run;
+  result.holdings = watch.finish();
+  return result;
 }
 
 double MemoryPart::rate_alone(std::uint64_t bytes, double seconds) {
-  const WorkloadRun alone = run({adding_for("alone", bytes, seconds)}, seconds);
-  return alone.tenants[0].iterations / alone.tenants[0].seconds;
+  const MemoryRun alone = run({adding_for("alone", bytes, seconds)}, seconds);
+  return alone.run.tenants[0].iterations / alone.run.tenants[0].seconds;
 }
 
 void MemoryPart::begin_section(const std::string& title) {
   section_ = title;
   overrun_ = 0;
+}
+
+void MemoryPart::add_moved(const MemoryRun& run, std::optional<Target> target) {
+  const std::optional<Moved> moved = moved_in(run.holdings);
+  if (!moved) {
+    note("no rows of what was moved: the daemon does not say where memory is");
+    return;
+  }
+  add("moved out, in all", {machine().nominal_bytes(moved->out) * 1e-9}, "GB", target);
+  add("moved in, in all", {machine().nominal_bytes(moved->in) * 1e-9}, "GB", target);
 }
 
 void MemoryPart::add(const std::string& what, const std::vector<double>& values,

@@ -10,6 +10,7 @@
 
 #include "bench/case.h"
 #include "bench/daemon_process.h"
+#include "bench/memory_watch.h"
 #include "bench/progress.h"
 #include "bench/workload_run.h"
 
@@ -22,6 +23,11 @@ inline constexpr std::uint64_t kCapacityBytes = 16 * kGiB;
 inline constexpr std::uint64_t kLargeBytes = 12 * kGiB;
 // The name under which the daemon lists workloads.
 inline constexpr const char* kWorkloadName = "nvshare-workload";
+
+struct MemoryRun {
+  WorkloadRun run;
+  std::vector<Holding> holdings;  // while they prepared, worked and checked
+};
 
 // A part of a case. Sizes and times are nominal.
 class MemoryPart {
@@ -42,13 +48,15 @@ class MemoryPart {
   WorkloadTenant reading_for(const std::string& label, std::uint64_t bytes, double seconds) const;
 
   // Runs them together; `about_s` is how long that should take.
-  WorkloadRun run(const std::vector<WorkloadTenant>& tenants, double about_s,
-                  Ending ending = Ending::kVerified);
+  MemoryRun run(const std::vector<WorkloadTenant>& tenants, double about_s,
+                Ending ending = Ending::kVerified);
   // Iterations a second of one that adds, alone under the daemon.
   double rate_alone(std::uint64_t bytes, double seconds);
 
   // What is measured from here on belongs to this section: what was late before is forgotten.
   void begin_section(const std::string& title);
+  // Rows of what was moved in a run, if the daemon tells.
+  void add_moved(const MemoryRun& run, std::optional<Target> target = std::nullopt);
   void add(const std::string& what, const std::vector<double>& values, const std::string& unit,
            std::optional<Target> target = std::nullopt);
 

@@ -42,22 +42,6 @@ std::optional<Target> makespan_target(const Bench& bench, const Crowd& crowd) {
   return Target{std::nullopt, most};
 }
 
-// How far a counter of the daemon's went; nothing if it has none of that name.
-class Counter {
- public:
-  Counter(const DaemonProcess& daemon, const char* name)
-      : daemon_(daemon), name_(name), before_(daemon.sum_over_gpus(name)) {}
-  std::optional<double> counted() const {
-    const std::optional<double> now = daemon_.sum_over_gpus(name_);
-    return now && before_ ? std::optional(*now - *before_) : std::nullopt;
-  }
-
- private:
-  const DaemonProcess& daemon_;
-  const char* name_;
-  std::optional<double> before_;
-};
-
 class Oversubscription {
  public:
   Oversubscription(MemoryPart& part, const Plan& plan) : part_(part), plan_(plan) {}
@@ -72,21 +56,21 @@ class Oversubscription {
   void measure(const Crowd& crowd) {
     part_.step(fmt::format("{} tenants", crowd.tenants));
     part_.begin_section(fmt::format("{} tenants of 12 GiB on 16 GiB", crowd.tenants));
-    const Counter turns(part_.daemon(), "turns");
-    const Counter moved(part_.daemon(), "moved_bytes");
+    const std::optional<double> turns_before = part_.daemon().sum_over_gpus("turns");
     const double iterations = std::round(rate_ * plan_.work_s);
     std::vector<WorkloadTenant> tenants;
     for (std::size_t i = 1; i <= crowd.tenants; ++i) {
       tenants.push_back(part_.adding(fmt::format("tenant {}", i), kLargeBytes, iterations));
     }
     const double alone_s = iterations / rate_ * static_cast<double>(crowd.tenants);
-    const WorkloadRun run = part_.run(tenants, alone_s);
-    part_.add("makespan, of one after the other", {run.makespan() / alone_s}, "x",
+    const MemoryRun seen = part_.run(tenants, alone_s);
+    part_.add("makespan, of one after the other", {seen.run.makespan() / alone_s}, "x",
               makespan_target(part_.bench(), crowd));
-    part_.add("longest time that one was not served", {run.longest_gap()}, "s",
+    part_.add("longest time that one was not served", {seen.run.longest_gap()}, "s",
               part_.machine().simulated() ? std::nullopt : std::optional(kNotServed));
-    add_counted("moved out and in, with preparing and checking", moved, 1e-9, "GB");
-    add_counted("turns, with preparing and checking", turns, 1, "");
+    part_.add_moved(seen);
+    const std::optional<double> turns = part_.daemon().sum_over_gpus("turns");
+    if (turns && turns_before) part_.add("turns, in all", {*turns - *turns_before}, "");
   }
 
   // The driver's own slicing carries pages to whoever runs, all the time. It can hang a card, so
@@ -104,20 +88,12 @@ class Oversubscription {
     const auto count = static_cast<double>(crowd.tenants);
     part_.begin_section(fmt::format("{} tenants of 12 GiB, Unified Memory, no nvshare", count));
     const WorkloadRun run =
-        part_.run(tenants, count * kManagedIterations * kManagedSecondsMax, Ending::kCut);
+        part_.run(tenants, count * kManagedIterations * kManagedSecondsMax, Ending::kCut).run;
     part_.add(fmt::format("makespan, extrapolated from {} iterations each", kManagedIterations),
               {run.makespan() / (count * kManagedIterations / rate_)}, "x");
   }
 
  private:
-  void add_counted(const std::string& what, const Counter& counter, double factor,
-                   const std::string& unit) {
-    const std::optional<double> count = counter.counted();
-    if (!count) return;
-    const double value = unit.empty() ? *count : part_.machine().nominal_bytes(*count);
-    part_.add(what, {value * factor}, unit);
-  }
-
   MemoryPart& part_;
   Plan plan_;
   double rate_ = 0;

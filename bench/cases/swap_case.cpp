@@ -29,22 +29,18 @@ struct Plan {
 };
 Plan plan_for(const Bench& bench) { return bench.quick ? Plan{4, 6, 4} : Plan{15, 15, 15}; }
 
-// Two tenants under watch.
-struct Watched {
-  WorkloadRun run;
-  std::vector<Holding> holdings;
-  std::vector<Span> exchanges;
+// Two tenants that take turns, and when they did.
+struct Exchanges {
+  MemoryRun seen;
+  std::vector<Span> spans;
 };
 
-Watched watch(MemoryPart& part, const std::vector<WorkloadTenant>& tenants, double seconds) {
-  Watched result;
-  MemoryWatch watching(part.daemon());
+Exchanges exchange(MemoryPart& part, const std::vector<WorkloadTenant>& tenants, double seconds) {
   const std::int64_t start_ns = now_ns();
-  result.run = part.run(tenants, seconds);
-  result.holdings = watching.finish();
+  Exchanges result{part.run(tenants, seconds), {}};
   const double since_s = static_cast<double>(now_ns() - start_ns) * 1e-9;
-  result.exchanges = exchanges_in(part.daemon().trace(since_s), kWorkloadName, result.run.from_ns,
-                                  result.run.to_ns);
+  const WorkloadRun& run = result.seen.run;
+  result.spans = exchanges_in(part.daemon().trace(since_s), kWorkloadName, run.from_ns, run.to_ns);
   return result;
 }
 
@@ -55,20 +51,21 @@ double seconds_of(const MemoryPart& part, const Span& span) {
 void measure_exchanges(MemoryPart& part, double seconds) {
   part.step("exchanges");
   part.begin_section("Exchange of 12 GiB for 12 GiB on 16 GiB, turns of 1 s");
-  const Watched seen = watch(part,
-                             {part.adding_for("tenant 1", kLargeBytes, seconds),
-                              part.adding_for("tenant 2", kLargeBytes, seconds)},
-                             seconds);
-  if (seen.exchanges.empty()) {
+  const Exchanges exchanges = exchange(part,
+                                       {part.adding_for("tenant 1", kLargeBytes, seconds),
+                                        part.adding_for("tenant 2", kLargeBytes, seconds)},
+                                       seconds);
+  if (exchanges.spans.empty()) {
     part.note("no exchange was seen: the daemon gave both tenants windows without one");
     return;
   }
   std::vector<double> stalls_s;
   std::vector<double> rates;
   std::vector<double> bytes;
-  for (const Span& exchange : seen.exchanges) {
-    stalls_s.push_back(seconds_of(part, exchange));
-    bytes.push_back(part.machine().nominal_bytes(bytes_exchanged(seen.holdings, exchange)) * 1e-9);
+  for (const Span& span : exchanges.spans) {
+    stalls_s.push_back(seconds_of(part, span));
+    bytes.push_back(part.machine().nominal_bytes(bytes_exchanged(exchanges.seen.holdings, span)) *
+                    1e-9);
     rates.push_back(bytes.back() / stalls_s.back());
   }
   part.add("exchanges", {static_cast<double>(stalls_s.size())}, "");
@@ -87,11 +84,12 @@ void measure_exchanges(MemoryPart& part, double seconds) {
 void measure_reading(MemoryPart& part, double seconds) {
   part.step("memory that is only read");
   part.begin_section("A tenant that only reads its 12 GiB, beside one that writes 12 GiB");
-  const Watched seen = watch(part,
-                             {part.reading_for("reader", kLargeBytes, seconds),
-                              part.adding_for("writer", kLargeBytes, seconds)},
-                             seconds);
-  const std::vector<Leave> leaves = leaves_of(seen.holdings, seen.run.tenants[0].pid);
+  const Exchanges exchanges = exchange(part,
+                                       {part.reading_for("reader", kLargeBytes, seconds),
+                                        part.adding_for("writer", kLargeBytes, seconds)},
+                                       seconds);
+  const std::vector<Leave> leaves =
+      leaves_of(exchanges.seen.holdings, exchanges.seen.run.tenants[0].pid);
   std::vector<double> percent;
   for (std::size_t i = kFirstLeaves; i < leaves.size(); ++i) {
     percent.push_back(100 * leaves[i].copied / leaves[i].bytes);
@@ -111,12 +109,12 @@ void measure_latency(MemoryPart& part, double seconds) {
   const double wall_s = part.machine().wall_seconds(3 * seconds);
   std::future<std::vector<nlohmann::json>> requests =
       std::async(std::launch::async, [&] { return requester.together({recording(0)}, wall_s); });
-  const Watched seen = watch(part,
-                             {part.adding_for("tenant 1", kLargeBytes, seconds),
-                              part.adding_for("tenant 2", kLargeBytes, seconds)},
-                             seconds);
+  const Exchanges exchanges = exchange(part,
+                                       {part.adding_for("tenant 1", kLargeBytes, seconds),
+                                        part.adding_for("tenant 2", kLargeBytes, seconds)},
+                                       seconds);
   requests.get();
-  const nlohmann::json answer = requester.recorded(0, seen.exchanges);
+  const nlohmann::json answer = requester.recorded(0, exchanges.spans);
   if (answer.at("count") == 0) {
     part.note("no request fell into an exchange");
     return;
