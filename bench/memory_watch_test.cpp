@@ -104,13 +104,18 @@ TEST(Leaves, AreCountedOnceEachWithWhatWasNotClean) {
       {7, 1, 12, 7, 0},
       {8, 1, 6, 1, 6},
       {9, 1, 4, 0, 8},
+      // That it is clean is found out when it has to leave.
+      {10, 1, 12, 0, 0},
+      {11, 1, 8, 8, 4},
   };
   const std::vector<Leave> leaves = leaves_of(holdings, 1);
-  ASSERT_EQ(leaves.size(), 2u);
+  ASSERT_EQ(leaves.size(), 3u);
   EXPECT_EQ(leaves[0].bytes, 8);
   EXPECT_EQ(leaves[0].copied, 8);
   EXPECT_EQ(leaves[1].bytes, 8);
   EXPECT_EQ(leaves[1].copied, 1);
+  EXPECT_EQ(leaves[2].bytes, 4);
+  EXPECT_EQ(leaves[2].copied, 0);
 }
 
 TEST(WorkloadPoints, TellGapsAndRates) {
