@@ -3,6 +3,8 @@
 
 #include <future>
 
+#include <fmt/format.h>
+
 #include "bench/cases/memory_part.h"
 #include "bench/memory_watch.h"
 #include "bench/stats.h"
@@ -23,7 +25,7 @@ const Target kLatencyBeside = {std::nullopt, 50};  // us, p99
 constexpr std::size_t kFirstLeaves = 2;
 
 // While requests are being made, others fill their memory for about so long.
-constexpr double kPrepareSeconds = 5;
+constexpr double kPrepareSeconds = 6;
 
 // No time for reading: in a quick run its memory would leave once or twice.
 struct Plan {
@@ -31,7 +33,7 @@ struct Plan {
   double reading_s;
   double latency_s;
 };
-Plan plan_for(const Bench& bench) { return bench.quick ? Plan{3.5, 0, 3} : Plan{15, 15, 15}; }
+Plan plan_for(const Bench& bench) { return bench.quick ? Plan{3, 0, 2.5} : Plan{15, 15, 15}; }
 
 // Two tenants that take turns, and when they did.
 struct Exchanges {
@@ -119,7 +121,7 @@ void measure_latency(MemoryPart& part, double seconds) {
   requests.get();
   const nlohmann::json answer = requester.recorded(0, exchanges.spans);
   if (answer.at("count") == 0) {
-    part.note("no request fell into an exchange");
+    part.note(fmt::format("no request fell into one of {} exchanges", exchanges.spans.size()));
     return;
   }
   const auto add = [&](const char* what, const char* key, std::optional<Target> target) {
