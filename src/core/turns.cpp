@@ -119,12 +119,30 @@ std::vector<Seat*> order_of_memory(const Gpu& gpu, Occasion occasion, Instant no
   return order;
 }
 
+// How many turns it takes until everybody who has work has had one.
+std::int64_t turns_in_round(const Gpu& gpu) {
+  std::int64_t in = 0;
+  std::int64_t all = 0;
+  for (const Seat* seat : gpu.memory.seats) {
+    const SeatMemory& memory = seat->memory;
+    if (!memory.works || memory.impossible || seat->tenant->paused) continue;
+    ++all;
+    in += memory.in ? 1 : 0;
+  }
+  in = std::max<std::int64_t>(in, 1);
+  return std::max<std::int64_t>((all + in - 1) / in, 1);
+}
+
+// As short as may be, and longer, so that less is lost, as long as nobody waits for long.
 Duration turn_length(const Gpu& gpu, Instant) {
   if (stay_of(gpu.policy) == Stay::turn) return span_of(gpu.policy);
   if (gpu.policy.turn) return *gpu.policy.turn;
   const Turn& turn = gpu.memory.turn;
   const Duration swap = time_to_move(gpu, std::max(turn.bytes, bytes_to_come(gpu)));
-  return std::max({kTurnMin, swap * kTurnSwaps, turn.stall * kTurnStalls});
+  const Duration least = std::max({kTurnMin, swap * kTurnSwaps, turn.stall * kTurnStalls});
+  const Duration most =
+      std::min(turn.stall * kTurnStallsWished, kRoundWished / turns_in_round(gpu));
+  return std::max(least, most);
 }
 
 bool is_turn_over(const Gpu& gpu, Instant now) {
