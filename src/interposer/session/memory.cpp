@@ -54,8 +54,9 @@ wire::Holds holds_of(int gpu) {
     message.host = sums.host;
     message.copied_out = room.copied_out;
     message.copied_in = room.copied_in;
+    message.fixed = swap::regions.pinned(gpu).total();
   }
-  message.fixed = memory::fixed_on(gpu);
+  message.fixed += memory::fixed_on(gpu);
   return message;
 }
 

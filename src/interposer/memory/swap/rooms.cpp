@@ -41,8 +41,8 @@ std::uint64_t may_have_more(int gpu) {
 bool may_allocate(int gpu, std::uint64_t bytes) {
   const Room& room = rooms[gpu];
   if (room.total == 0) return true;
-  const std::uint64_t has =
-      regions.sums(gpu).total() + room.backing + room.asked + memory::fixed_on(gpu);
+  const std::uint64_t has = regions.sums(gpu).total() + regions.pinned(gpu).total() + room.backing +
+                            room.asked + memory::fixed_on(gpu);
   return has <= room.limit && bytes <= room.limit - has;
 }
 

@@ -86,6 +86,7 @@ Plan plan_out(const RegionTable& table, int device, std::uint64_t bytes, Move* m
   Planner planner{bytes, moves, moves_max};
   for (Region* region = table.newest(device); region != nullptr && !planner.is_done();
        region = region->older()) {
+    if (region->is_pinned()) continue;
     if (region->sums().clean != 0) planner.add_leaving(region, Cost::nothing);
     if (region->sums().resident != region->sums().clean) planner.add_leaving(region, Cost::copy);
   }

@@ -34,6 +34,7 @@ class Regions {
   std::string in(std::uint64_t bytes, std::uint32_t moves_max = kMovesMax) {
     return text_of(plan_in(table_, 0, bytes, moves_, moves_max));
   }
+  bool pin(std::size_t region) { return table_.pin(regions_[region]); }
   const RegionTable& table() const { return table_; }
   const std::vector<Region*>& regions() const { return regions_; }
 
@@ -73,6 +74,15 @@ class Regions {
   std::uint64_t base_ = std::uint64_t{1} << 40U;
   Move moves_[kMovesMax];
 };
+
+TEST(PlanTest, PinnedRegionsStay) {
+  Regions regions;
+  regions.add("rr");
+  regions.add("rc");
+  ASSERT_TRUE(regions.pin(1));
+  EXPECT_EQ(regions.out(3 * kChunk), "a1 a0");
+  EXPECT_EQ(need_of(regions.table().sums(0), 0, kChunk).out, kChunk);
+}
 
 TEST(PlanTest, OutGoNewestFirstAndTheirLastChunkFirst) {
   Regions regions;

@@ -69,7 +69,7 @@ Outcome RegionTable::apply(Region* region, std::uint32_t number, const Happening
   region->sums_.subtract(before, bytes);
   region->sums_.add(chunk, bytes);
   if (!region->is_draft_) {
-    Sums& all = devices_[region->facts_.device].sums;
+    Sums& all = sums_of(*region);
     all.subtract(before, bytes);
     all.add(chunk, bytes);
   }
@@ -86,6 +86,15 @@ bool RegionTable::written(int device) {
       if (region->chunks_[i].clean) apply(region, i, {.event = ChunkEvent::written});
     }
   }
+  return true;
+}
+
+bool RegionTable::pin(Region* region) {
+  if (region->is_pinned_) return true;
+  if (region->is_ending_ || region->sums_.resident != region->split_.bytes) return false;
+  sums_of(*region) -= region->sums_;
+  region->is_pinned_ = true;
+  sums_of(*region) += region->sums_;
   return true;
 }
 

@@ -42,6 +42,8 @@ class Region {
   // It was freed. It is over when its last chunk has ended its move; then it must be removed.
   bool is_ending() const { return is_ending_; }
   bool is_over() const { return chunks_gone_ == split_.chunks; }
+  // It never moves again.
+  bool is_pinned() const { return is_pinned_; }
 
   // Of the same device.
   Region* older() const { return older_; }
@@ -58,6 +60,7 @@ class Region {
   std::uint32_t chunks_gone_ = 0;
   bool is_ending_ = false;
   bool is_draft_ = true;
+  bool is_pinned_ = false;
   Region* older_ = nullptr;
   Region* newer_ = nullptr;
   Chunk* chunks_ = nullptr;
@@ -100,6 +103,11 @@ class RegionTable {
   // then none may open.
   bool written(int device);
 
+  // All of it is resident, and stays so until it is freed: no plan touches it, and its bytes go
+  // from the sums to those of what is pinned. False, and nothing changes, if some of it is not
+  // resident.
+  bool pin(Region* region);
+
   // The region with this address in it, of all that is reserved and not freed; null if there is
   // none.
   Region* find(std::uint64_t address) const;
@@ -121,6 +129,7 @@ class RegionTable {
   Region* oldest(int device) const { return is_device(device) ? devices_[device].oldest : nullptr; }
 
   Sums sums(int device) const { return is_device(device) ? devices_[device].sums : Sums{}; }
+  Sums pinned(int device) const { return is_device(device) ? devices_[device].pinned : Sums{}; }
   std::size_t size() const { return size_; }
   // Of our own memory: 0 when there are no regions.
   std::size_t bytes_of_books() const { return pool_.bytes_taken(); }
@@ -133,11 +142,16 @@ class RegionTable {
     static std::uint64_t key(const Region& region) { return region.base(); }
   };
   struct Device {
-    Sums sums = {};
+    Sums sums = {};    // of what can move
+    Sums pinned = {};  // of what cannot
     Region* oldest = nullptr;
     Region* newest = nullptr;
   };
 
+  Sums& sums_of(const Region& region) {
+    Device& device = devices_[region.facts_.device];
+    return region.is_pinned_ ? device.pinned : device.sums;
+  }
   static constexpr bool is_device(int device) { return device >= 0 && device < kDevicesMax; }
   bool is_taken(std::uint64_t base, std::uint64_t bytes) const;
   void link_as_newest(Region* region);

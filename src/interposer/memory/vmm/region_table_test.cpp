@@ -50,6 +50,27 @@ TEST(RegionTableTest, FindsByAnyAddressInside) {
   EXPECT_EQ(table.find(UINT64_MAX), nullptr);
 }
 
+TEST(RegionTableTest, PinnedRegionsHaveSumsOfTheirOwn) {
+  RegionTable table;
+  Region* pinned = table.insert(facts_at(kBase, kChunkBytes + 1));
+  Region* other = table.insert(facts_at(2 * kBase, 1));
+  table.apply(other, 0, {.event = ChunkEvent::backed, .handle = 3});
+  EXPECT_FALSE(table.pin(pinned)) << "it has no pages yet";
+  table.apply(pinned, 0, {.event = ChunkEvent::backed, .handle = 1});
+  EXPECT_FALSE(table.pin(pinned));
+  table.apply(pinned, 1, {.event = ChunkEvent::backed, .handle = 2});
+  EXPECT_TRUE(table.pin(pinned));
+  EXPECT_TRUE(table.pin(pinned));
+  EXPECT_TRUE(pinned->is_pinned());
+  EXPECT_EQ(table.pinned(0).resident, kChunkBytes + kGranularity);
+  EXPECT_EQ(table.sums(0).total(), kGranularity);
+  EXPECT_TRUE(end(table, pinned));
+  EXPECT_EQ(table.pinned(0), Sums{});
+  EXPECT_EQ(table.sums(0).total(), kGranularity);
+  table.free(other, kReleaseNothing);
+  EXPECT_FALSE(table.pin(other)) << "it is ending";
+}
+
 TEST(RegionTableTest, RefusesWhatCannotBe) {
   RegionTable table;
   ASSERT_NE(table.insert(facts_at(kBase, 4 * kGranularity)), nullptr);

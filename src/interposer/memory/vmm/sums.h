@@ -35,6 +35,18 @@ struct Sums {
     return *this;
   }
 
+  constexpr Sums& operator-=(const Sums& less) {
+    resident -= less.resident;
+    clean -= less.clean;
+    leaving -= less.leaving;
+    coming -= less.coming;
+    swapped -= less.swapped;
+    zero -= less.zero;
+    unbacked -= less.unbacked;
+    host -= less.host;
+    return *this;
+  }
+
   constexpr void add(const Chunk& chunk, std::uint64_t bytes) {
     if (std::uint64_t* sum = of(chunk.state)) *sum += bytes;
     if (chunk.state == ChunkState::resident && chunk.clean) clean += bytes;
