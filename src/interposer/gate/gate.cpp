@@ -162,13 +162,14 @@ class Visit {
         continue;
       }
       // Calls that name no stream mostly wait for themselves; and there is no stream to mark.
-      const bool bounded = (seen & kBounded) != 0 && target_.gpu >= 0 && call_.on_stream;
+      const bool bounded =
+          (seen & kBounded) != 0 && target_.gpu >= 0 && call_.on_stream && call_.submits;
       if (bounded && !has_room(change)) continue;
       mark_.set();
       const std::uint32_t inside = word_after_mark();
       if ((inside & closed_for_us_) == 0) {
         // Said where a drain waits for us: said before, an earlier one may have ended since.
-        if (!counted_ && (inside & kBounded) != 0) lose_track();
+        if (!counted_ && call_.submits && (inside & kBounded) != 0) lose_track();
         return entered();
       }
       mark_.clear();
@@ -231,8 +232,9 @@ class Visit {
       return false;
     }
     let_in[target_.gpu].fetch_add(1, std::memory_order_seq_cst);
-    if (call_.on_stream) counted_ = flow::count(target_.gpu, call_.stream, call_.kind);
-    if (!counted_) flow::lose_track(target_.gpu);
+    if (call_.on_stream && call_.submits)
+      counted_ = flow::count(target_.gpu, call_.stream, call_.kind);
+    if (!counted_ && call_.submits) flow::lose_track(target_.gpu);
     return true;
   }
 

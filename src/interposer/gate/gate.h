@@ -37,7 +37,8 @@ struct Call {
   CUstream stream;       // what it names, with the default stream of its ABI in place of null
   bool on_stream;        // does it name one at all?
   bool on_all_gpus;
-  std::uint64_t kind;  // calls with the same number take about the same time on the GPU
+  std::uint64_t kind;   // calls with the same number take about the same time on the GPU
+  bool submits = true;  // false: it wants the memory to be there, and adds no work
 };
 
 // Everything but the open gate: a thread's first call, nested calls, fences, waiting, bounded

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "interposer/exports/real.h"
+#include "interposer/exports/row_class.h"
 #include "interposer/gate/gate.h"
 #include "interposer/gate/huge_copy.h"
 
@@ -91,10 +92,11 @@ struct GatedCall<row, CUresult(Arguments...)> {
   }
 
   static constexpr std::uint64_t kRowKind = index_of(row) + 1;
+  static constexpr bool kSubmits = class_of(row) == RowClass::submit;
 
   // Alone there is nobody to let in between; and a copy that is captured becomes one node.
   [[gnu::noinline, gnu::cold]] static CUresult call_for_huge(Arguments... arguments) {
-    gate::Call call{0, nullptr, false, false, kRowKind};
+    gate::Call call{0, nullptr, false, false, kRowKind, kSubmits};
     CallStream<row>::find(call, arguments...);
     if (!gate::takes_pieces(call)) return call_once(arguments...);
     return HugeCopy<Arguments...>::in_pieces([](Arguments... piece) { return call_once(piece...); },
@@ -133,7 +135,7 @@ struct GatedCall<row, CUresult(Arguments...)> {
   // this way pays for keeping them, and not the short one.
   NVS_SAVES_REGISTERS [[gnu::noinline, gnu::cold]] static gate::Slot* enter_slowly(
       Arguments... arguments, std::uintptr_t frame) {
-    gate::Call call{frame, nullptr, false, false, kRowKind};
+    gate::Call call{frame, nullptr, false, false, kRowKind, kSubmits};
     CallStream<row>::find(call, arguments...);
     return gate::enter(call);
   }
