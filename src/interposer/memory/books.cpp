@@ -112,6 +112,12 @@ Birth Books::now() const {
   return births_;
 }
 
+Birth Books::birth_of(Space space, std::uint64_t id) const {
+  const os::FutexGuard guard{lock_};
+  const Record* record = find(space, id);
+  return record != nullptr ? record->birth : 0;
+}
+
 bool Books::row(std::size_t index, OwnerRow& row) const {
   const os::FutexGuard guard{lock_};
   if (rows_[index].use == RowUse::free) return false;

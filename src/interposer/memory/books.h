@@ -95,6 +95,8 @@ class Books {
   bool ended(Owner owner, Birth before, OwnerRow& last);
 
   Birth now() const;
+  // When what `id` means now was written down; 0 if the books have nothing of it.
+  Birth birth_of(Space space, std::uint64_t id) const;
 
   // The index-th of kOwnersMax + 1 rows, the last of which is the shared one; false if nobody uses
   // it.

@@ -3,6 +3,7 @@
 #include "interposer/flow/flow.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/report.h"
+#include "interposer/memory/sample.h"
 #include "interposer/memory/swap/allocate.h"
 #include "interposer/memory/swap/free_like_driver.h"
 #include "interposer/memory/swap/lane.h"
@@ -37,6 +38,7 @@ class Ending {
     flow::context_ends(context);
     swap::forget_lane(context);
     swap::forget_scrap(number_of(context));
+    forget_sample(number_of(context));
   }
   ~Ending() {
     const libc::NoCancel no_cancel;

@@ -80,8 +80,8 @@ CUresult get_primary_state(CUdevice, unsigned* flags, int* active) {
 CUresult get_range(CUdeviceptr* base, size_t* size, CUdeviceptr address) {
   driver.calls.emplace_back("cuMemGetAddressRange_v2");
   if (driver.answer != CUDA_SUCCESS) return driver.answer;
-  *base = address;
-  *size = driver.range_bytes;
+  if (base != nullptr) *base = address;
+  if (size != nullptr) *size = driver.range_bytes;
   return CUDA_SUCCESS;
 }
 

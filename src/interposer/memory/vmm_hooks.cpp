@@ -2,6 +2,8 @@
 // Hooks: virtual memory management, where memory and addresses are apart. The memory belongs to a
 // device, and no context takes it along.
 #include "interposer/memory/hook_support.h"
+#include "interposer/memory/sample.h"
+#include "interposer/memory/swap/query.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -15,6 +17,13 @@ int device_of_handle(CUmemGenericAllocationHandle handle) {
   auto* ask = real<Row::cuMemGetAllocationPropertiesFromHandle>();
   if (ask == nullptr || ask(&prop, handle) != CUDA_SUCCESS) return kUnknownDevice;
   return device_of(prop.location);
+}
+
+// Memory of cuMemAlloc that is really ours: a program that tried this on the driver's own would be
+// refused, and must not tear ours apart.
+bool is_of_ours(std::uint64_t address) {
+  swap::Named named;
+  return swap::whose(address, named) != swap::Whose::drivers;
 }
 
 }  // namespace
@@ -56,7 +65,9 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
   return result;
 }
 
+// Memory of cuMemAlloc has no handle that a program could have, so ours has none.
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* addr) {
+  if (is_of_ours(number_of(addr))) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = real<Row::cuMemRetainAllocationHandle>()(handle, addr);
   if (result == CUDA_SUCCESS && handle != nullptr) books().retained(*handle);
   return result;
@@ -68,6 +79,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
 
 CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
                   unsigned long long flags) {
+  if (is_of_ours(ptr)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = real<Row::cuMemMap>()(ptr, size, offset, handle, flags);
   if (result == CUDA_SUCCESS) books().mapped(ptr, size, handle);
   return result;
@@ -76,10 +88,29 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAlloc
 // A range may hold any number of mappings, so they are not taken out first; the birth number tells
 // those from before the call from any that another thread makes in the same place right after it.
 CUresult cuMemUnmap(CUdeviceptr ptr, size_t size) {
+  if (is_of_ours(ptr)) return CUDA_ERROR_INVALID_VALUE;
   const Birth before = books().now();
   const CUresult result = real<Row::cuMemUnmap>()(ptr, size);
   if (result == CUDA_SUCCESS) books().unmapped(ptr, size, before);
   return result;
+}
+
+CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size) {
+  if (is_of_ours(ptr)) return CUDA_ERROR_INVALID_VALUE;
+  return real<Row::cuMemAddressFree>()(ptr, size);
+}
+
+CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc* desc, size_t count) {
+  if (is_of_ours(ptr)) return CUDA_ERROR_INVALID_VALUE;
+  return real<Row::cuMemSetAccess>()(ptr, size, desc, count);
+}
+
+CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr ptr) {
+  interposer::swap::Named named;
+  if (interposer::swap::whose(ptr, named) == interposer::swap::Whose::ours) {
+    return real<Row::cuMemGetAccess>()(flags, location, sample_in(named.allocated.context));
+  }
+  return real<Row::cuMemGetAccess>()(flags, location, ptr);
 }
 
 }  // namespace nvs::hooks

@@ -8,6 +8,7 @@
 #include "interposer/exports/real.h"
 #include "interposer/gate/gate.h"
 #include "interposer/memory/books.h"
+#include "interposer/memory/sample.h"
 #include "interposer/resolve/elf_symbols.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/resolve/settings.h"
@@ -34,6 +35,7 @@ void start_over_in_child() {
   gate::start_over_in_child();
   session::start_over_in_child();
   memory::books_after_fork();
+  memory::forget_samples_in_child();
   debug::stop_in_child();
 }
 

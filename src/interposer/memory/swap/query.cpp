@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/memory/swap/query.h"
+
+#include "interposer/memory/fixed.h"
+#include "interposer/memory/swap/rooms.h"
+#include "interposer/resolve/libc.h"
+#include "interposer/session/memory.h"
+
+namespace nvs::interposer::swap {
+namespace {
+
+using vmm::Region;
+using vmm::RegionFacts;
+using vmm::RegionKind;
+
+// With the lock held. False: an arena's address that nobody has.
+bool fill(const Region& region, std::uint64_t address, Allocated& found) {
+  const RegionFacts& facts = region.facts();
+  found = {facts.base, facts.bytes, facts.context, facts.device};
+  if (facts.kind == RegionKind::arena) {
+    const vmm::Piece* piece = arenas.find(address);
+    if (piece == nullptr) return false;
+    found.base = piece->base;
+    found.bytes = piece->asked;
+  }
+  return address - found.base < found.bytes;
+}
+
+}  // namespace
+
+Whose whose(std::uint64_t address, Named& named) {
+  if (!session::has_any_daemon()) return Whose::drivers;
+  const libc::NoCancel no_cancel;
+  const os::FutexGuard guard(lock);
+  const Region* region = regions.find(address);
+  if (region == nullptr) return Whose::drivers;
+  named.mapping_base = region->base();
+  named.mapping_bytes = region->split().bytes;
+  named.is_pinned = region->is_pinned();
+  return fill(*region, address, named.allocated) ? Whose::ours : Whose::nobodys;
+}
+
+std::uint64_t allocated_bytes(int gpu) {
+  const libc::NoCancel no_cancel;
+  std::uint64_t bytes = memory::fixed_on(gpu);
+  const os::FutexGuard guard(lock);
+  bytes += regions.sums(gpu).total() + regions.pinned(gpu).total() + rooms[gpu].backing;
+  return bytes;
+}
+
+bool pin(std::uint64_t address) {
+  const libc::NoCancel no_cancel;
+  int gpu = 0;
+  {
+    const os::FutexGuard guard(lock);
+    Region* region = regions.find(address);
+    if (region == nullptr || !regions.pin(region)) return false;
+    gpu = region->facts().device;
+    changed(gpu);
+  }
+  session::tell_holds(gpu);
+  return true;
+}
+
+bool pinned_chunk(std::uint64_t address, PinnedChunk& chunk) {
+  const libc::NoCancel no_cancel;
+  const os::FutexGuard guard(lock);
+  const Region* region = regions.find(address);
+  if (region == nullptr || !region->is_pinned()) return false;
+  const vmm::Split& split = region->split();
+  const std::uint32_t number = split.chunk_at(address - region->base());
+  chunk = {region->base() + split.offset_of(number), split.bytes_of(number),
+           region->chunk(number).handle};
+  return true;
+}
+
+}  // namespace nvs::interposer::swap
