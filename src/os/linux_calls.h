@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 namespace nvs::os {
 
@@ -101,6 +102,9 @@ inline void set_timer_slack_ns(long slack_ns) {
 
 inline long open_file(const char* path, int flags, int mode = 0) {
   return system_call(SYS_openat, AT_FDCWD, argument(path), flags, mode);
+}
+inline bool is_there(const char* path) {
+  return system_call(SYS_faccessat, AT_FDCWD, argument(path), F_OK) == 0;
 }
 inline long close_file(int fd) { return system_call(SYS_close, fd); }
 inline long read_file(int fd, void* data, size_t size) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cuda_api/cuda.h"
+#include "cuda_api/nvml.h"
 #include "interposer/exports/rows.h"
 
 namespace nvs::hooks {

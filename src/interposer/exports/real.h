@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "cuda_api/cuda.h"
+#include "cuda_api/nvml.h"
 #include "interposer/exports/rows.h"
 
 // Read by assembly too. Relaxed atomics: whoever fills a place fills it with the same value, so two
@@ -30,6 +31,22 @@ struct RowFunction;
 #include "spec/cuda_functions.def"
 #undef NVS_CUDA_FUNCTION
 #undef NVS_CUDA_VARIANT
+// Of NVML, those that we call.
+#define NVS_CUDA_HOOK(symbol, family, action)
+#define NVS_NVML_HOOK(symbol, family, action) NVS_NVML_TYPE_##action(symbol)
+#define NVS_NVML_TYPE_jump(symbol)
+#define NVS_NVML_TYPE_own(symbol)    \
+  template <>                        \
+  struct RowFunction<Row::symbol> {  \
+    using Type = decltype(::symbol); \
+  };
+#define NVS_NVML_TYPE_none(symbol) NVS_NVML_TYPE_own(symbol)
+#include "spec/hooks.def"
+#undef NVS_CUDA_HOOK
+#undef NVS_NVML_HOOK
+#undef NVS_NVML_TYPE_jump
+#undef NVS_NVML_TYPE_own
+#undef NVS_NVML_TYPE_none
 
 inline void* real_address(std::size_t index) {
   return nvs_real[index].load(std::memory_order_relaxed);

@@ -40,6 +40,8 @@ bool set_folder(const char* folder) {
   return append(size, folder) && append(size, "/") && append(size, wire::kTenantSocket);
 }
 
+bool has_socket() { return address.sun_family == AF_UNIX && os::is_there(address.sun_path); }
+
 bool connect() {
   if (address.sun_family != AF_UNIX) return false;
   long fd = os::packet_socket();

@@ -14,6 +14,9 @@ namespace nvs::interposer::connection {
 // The path of the socket; false if it does not fit into an address. Called once, before all else.
 bool set_folder(const char* folder);
 
+// Whether there is a socket in it; nobody may listen there any more.
+bool has_socket();
+
 enum class Outcome { done, again, lost };
 
 // Not done: there is no daemon, or it does not take us now.

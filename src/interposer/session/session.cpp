@@ -66,7 +66,10 @@ bool start() {
   return started;
 }
 
-void use(int gpu) {
+// Whether the program is about to submit something.
+enum class Use : std::uint8_t { soon, perhaps };
+
+void use(int gpu, Use how) {
   const libc::NoCancel no_cancel;  // the driver is called with a lock held
   const os::FutexGuard start_guard(start_lock);
   if ((used.load(std::memory_order_relaxed) & (1U << gpu)) != 0) return;
@@ -80,9 +83,9 @@ void use(int gpu) {
       while (!gate::begin_close(gpu)) {
       }
       mine.phase = Phase::closed;
-      events::times().begin_first_wait(gpu);
+      if (how == Use::soon) events::times().begin_first_wait(gpu);
       if (announce(gpu)) {
-        tell_want(gpu);
+        if (how == Use::soon) tell_want(gpu);
       } else {
         open_alone(gpu);  // the daemon must not hear of a GPU that it was not told of
         mine.phase = Phase::free;
@@ -168,7 +171,13 @@ void configure(const Settings& settings) {
 
 void gpu_used(int gpu) {
   if (gpu < 0 || gpu >= gate::kGpusMax) return;
-  if ((used.load(std::memory_order_acquire) & (1U << gpu)) == 0) use(gpu);
+  if ((used.load(std::memory_order_acquire) & (1U << gpu)) == 0) use(gpu, Use::soon);
+}
+
+void gpu_seen(int gpu) {
+  if (gpu < 0 || gpu >= gate::kGpusMax) return;
+  if ((used.load(std::memory_order_acquire) & (1U << gpu)) != 0) return;
+  if (configured && connection::has_socket()) use(gpu, Use::perhaps);
 }
 
 void want(int gpu) {

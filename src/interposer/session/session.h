@@ -17,6 +17,10 @@ void configure(const Settings& settings);
 // first time, the gate is closed until the daemon opens it, if there is a daemon.
 void gpu_used(int gpu);
 
+// The program asks what the GPU is like, and may use it later: if there is a daemon, it hears of us
+// now. Without one, nothing happens.
+void gpu_seen(int gpu);
+
 // A thread stands at the closed gate. Cheap if that was said already.
 void want(int gpu);
 
