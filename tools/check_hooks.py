@@ -24,14 +24,14 @@ SPEC = pathlib.Path(__file__).resolve().parents[1] / "spec"
 API = check_cuda_headers.APIS["cuda"]
 
 # The actions that a class can have. What submits passes the gate; a symbol whose type we do not
-# declare cannot, and jumps.
+# declare cannot, and jumps. So does what names memory that the driver looks at.
 ACTIONS = {
     "submit": {"gate", "jump"},
     "alloc": {"own", "jump"},
     "free": {"own", "jump"},
     "query": {"own", "jump"},
     "event": {"own"},
-    "names_memory": {"own", "jump"},
+    "names_memory": {"gate", "own", "jump"},
     "capture": {"own", "jump"},
     "context": {"own", "jump"},
     "share": {"own", "jump"},

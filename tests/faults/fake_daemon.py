@@ -32,8 +32,11 @@ class FakeDaemon:
         self.expect("Hello")
         self.send("Welcome", client=1, tenant=1)
         self.expect("UseGpu")
-        self.send("GpuKnown", ordinal=0, known=1)
+        self.welcome_gpu()
         self.expect("Want")
+
+    def welcome_gpu(self):
+        self.send("GpuKnown", ordinal=0, known=1)
 
     def expect(self, name):
         """The next message of that name; what else the client tells meanwhile is its own."""

@@ -34,6 +34,7 @@ def environment(**extra):
 class FaultCase(unittest.TestCase):
     gpus = 1
     scale = 512
+    preset = "t4"
     time = 0.2
 
     def setUp(self):
@@ -42,7 +43,7 @@ class FaultCase(unittest.TestCase):
         self.folder = pathlib.Path(temporary.name).resolve() / "node"
         self.machine = {
             "NVSHARE_SIM_MACHINE": f"faults-{os.getpid()}-{next(_NUMBERS)}",
-            "NVSHARE_SIM_PRESET": "t4",
+            "NVSHARE_SIM_PRESET": self.preset,
             "NVSHARE_SIM_GPUS": str(self.gpus),
             "NVSHARE_SIM_SCALE": str(self.scale),
             "NVSHARE_SIM_TIME": str(self.time),

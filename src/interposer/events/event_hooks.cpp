@@ -74,6 +74,19 @@ CUresult given(CUresult result, const CUgraphNodeParams* node) {
   return result;
 }
 
+// The driver looks whether the memory of a copy or a fill is there, and at no other memory.
+bool names_memory(const CUgraphNodeParams* node) {
+  return node != nullptr &&
+         (node->type == CU_GRAPH_NODE_TYPE_MEMCPY || node->type == CU_GRAPH_NODE_TYPE_MEMSET);
+}
+
+template <Row row, class... Arguments>
+CUresult call_with(CUgraphNodeParams* node, Arguments... arguments) {
+  const CUresult result = names_memory(node) ? GatedCall<row>::call(arguments..., node)
+                                             : real<row>()(arguments..., node);
+  return given(result, node);
+}
+
 }  // namespace
 }  // namespace nvs::interposer::events
 
@@ -140,23 +153,21 @@ CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode 
 
 CUresult cuGraphAddNode(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
                         size_t numDependencies, CUgraphNodeParams* nodeParams) {
-  return given(
-      real<Row::cuGraphAddNode>()(phGraphNode, hGraph, dependencies, numDependencies, nodeParams),
-      nodeParams);
+  return call_with<Row::cuGraphAddNode>(nodeParams, phGraphNode, hGraph, dependencies,
+                                        numDependencies);
 }
 CUresult cuGraphAddNode_v2(CUgraphNode* phGraphNode, CUgraph hGraph,
                            const CUgraphNode* dependencies, const CUgraphEdgeData* dependencyData,
                            size_t numDependencies, CUgraphNodeParams* nodeParams) {
-  return given(real<Row::cuGraphAddNode_v2>()(phGraphNode, hGraph, dependencies, dependencyData,
-                                              numDependencies, nodeParams),
-               nodeParams);
+  return call_with<Row::cuGraphAddNode_v2>(nodeParams, phGraphNode, hGraph, dependencies,
+                                           dependencyData, numDependencies);
 }
 CUresult cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams* nodeParams) {
-  return given(real<Row::cuGraphNodeSetParams>()(hNode, nodeParams), nodeParams);
+  return call_with<Row::cuGraphNodeSetParams>(nodeParams, hNode);
 }
 CUresult cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
                                   CUgraphNodeParams* nodeParams) {
-  return given(real<Row::cuGraphExecNodeSetParams>()(hGraphExec, hNode, nodeParams), nodeParams);
+  return call_with<Row::cuGraphExecNodeSetParams>(nodeParams, hGraphExec, hNode);
 }
 
 }  // namespace nvs::hooks

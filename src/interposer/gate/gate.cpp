@@ -6,7 +6,9 @@
 #include "interposer/gate/backoff.h"
 #include "interposer/gate/call_target.h"
 #include "interposer/gate/nesting.h"
+#include "interposer/gate/precise_sleep.h"
 #include "interposer/gate/slots.h"
+#include "interposer/memory/swap/presence.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/session.h"
@@ -150,7 +152,10 @@ class Visit {
   }
 
   Slot* enter() {
-    if (target_.captured) return &unmarked;
+    if (target_.captured) {
+      swap::wait_until_there(word.load(std::memory_order_acquire) & kAllGpus);
+      return &unmarked;
+    }
     if (target_.gpu >= 0) session::gpu_used(target_.gpu);
     for (;;) {
       const std::uint32_t change = changes.load(std::memory_order_seq_cst);
@@ -162,8 +167,7 @@ class Visit {
         continue;
       }
       // Calls that name no stream mostly wait for themselves; and there is no stream to mark.
-      const bool bounded =
-          (seen & kBounded) != 0 && target_.gpu >= 0 && call_.on_stream && call_.submits;
+      const bool bounded = (seen & kBounded) != 0 && target_.gpu >= 0 && call_.on_stream;
       if (bounded && !has_room(change)) continue;
       mark_.set();
       const std::uint32_t inside = word_after_mark();
@@ -243,21 +247,6 @@ class Visit {
     pending = {mark_.slot, call_.stream, target_.gpu};
     return nullptr;
   }
-
-  // A thread sleeps 50 us longer than it wants to unless it says that it minds. That is a property
-  // of the thread, so it is put back.
-  class PreciseSleep {
-   public:
-    PreciseSleep() : slack_ns_(os::timer_slack_ns()) { os::set_timer_slack_ns(1); }
-    ~PreciseSleep() {
-      if (slack_ns_ > 0) os::set_timer_slack_ns(slack_ns_);
-    }
-    PreciseSleep(const PreciseSleep&) = delete;
-    PreciseSleep& operator=(const PreciseSleep&) = delete;
-
-   private:
-    long slack_ns_;
-  };
 
   const Call& call_;
   const Mark& mark_;

@@ -38,7 +38,7 @@ struct Call {
   bool on_stream;        // does it name one at all?
   bool on_all_gpus;
   std::uint64_t kind;   // calls with the same number take about the same time on the GPU
-  bool submits = true;  // false: it wants the memory to be there, and adds no work
+  bool submits = true;  // false: it wants the memory to be there, and names no stream
 };
 
 // Everything but the open gate: a thread's first call, nested calls, fences, waiting, bounded

@@ -99,4 +99,17 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
   return real<Row::cuPointerSetAttribute>()(value, attribute, ptr);
 }
 
+// The file that comes of it holds on to the pages.
+CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr dptr, size_t size,
+                                       CUmemRangeHandleType handleType, unsigned long long flags) {
+  const auto get = real<Row::cuMemGetHandleForAddressRange>();
+  Named named;
+  if (whose(dptr, named) != Whose::ours) return get(handle, dptr, size, handleType, flags);
+  return interposer::gate::inside([&] {
+    const CUresult result = get(handle, dptr, size, handleType, flags);
+    if (result == CUDA_SUCCESS) interposer::swap::pin(dptr);
+    return result;
+  });
+}
+
 }  // namespace nvs::hooks

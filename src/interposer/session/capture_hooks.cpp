@@ -2,7 +2,9 @@
 // Hooks: captures begin and end, and streams go.
 #include "interposer/exports/own_hooks.h"
 #include "interposer/exports/real.h"
+#include "interposer/memory/swap/rooms.h"
 #include "interposer/session/captures.h"
+#include "interposer/session/memory.h"
 
 namespace nvs::interposer {
 namespace {
@@ -45,7 +47,9 @@ CUresult end_through(CUstream stream, Call call) {
   const bool goes_on = result != CUDA_SUCCESS && ask != nullptr &&
                        ask(stream, &status) == CUDA_SUCCESS &&
                        status != CU_STREAM_CAPTURE_STATUS_NONE;
-  if (!goes_on) captures::ended(stream);
+  if (goes_on) return result;
+  captures::ended(stream);
+  if (session::has_any_daemon()) swap::all_changed();  // memory that could not leave may now
   return result;
 }
 

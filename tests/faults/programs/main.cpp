@@ -21,7 +21,7 @@ constexpr Program kPrograms[] = {
     {"closer", closer},         {"meet_gpus", meet_gpus}, {"meet_pair", meet_pair},
     {"graphs", graphs},         {"streams", streams},     {"copies", copies},
     {"contexts", contexts},     {"ledger", ledger},       {"stream_waits", stream_waits},
-    {"per_thread", per_thread}, {"stopwatch", stopwatch},
+    {"per_thread", per_thread}, {"stopwatch", stopwatch}, {"away", away},
 };
 
 int run(int argc, char** argv) {

@@ -7,6 +7,7 @@
 #include "interposer/memory/swap/host.h"
 #include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/rooms.h"
+#include "interposer/session/captures.h"
 #include "interposer/session/memory.h"
 #include "interposer/session/thread.h"
 
@@ -71,7 +72,9 @@ class Mover {
     const Room& room = rooms[gpu_];
     const std::uint64_t allowed = room.number != 0 ? room.allowed : kNoLimit;
     const vmm::Need need = vmm::need_of(regions.sums(gpu_), room.backing, allowed);
-    const Direction direction = need.out > 0 && closed.is_so() ? Direction::out : Direction::in;
+    // Calls that are captured pass a closed gate, and the driver looks at what they name.
+    const bool may_leave = closed.is_so() && !captures::is_any();
+    const Direction direction = need.out > 0 && may_leave ? Direction::out : Direction::in;
     if (in_flight_ > 0 && direction != direction_) return false;
     direction_ = direction;
     if (direction == Direction::out) {
