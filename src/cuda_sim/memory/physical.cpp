@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_sim/memory/physical.h"
 
-#include <cstddef>
-#include <cstring>
+#include <cstdio>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace nvs::sim {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
-// Exported memory is poisoned at once, since its owners share no record of what was touched; beyond
-// this size it is left as zeroes rather than filling the host.
-constexpr std::uint64_t kEagerPoisonMax = 1ULL << 30;
+// The arena of a process that is still there.
+UniqueFd open_arena(const ExportTicket& ticket) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", ticket.pid, ticket.arena);
+  return UniqueFd{::open(path, O_RDWR | O_CLOEXEC)};
+}
 
 }  // namespace
 
@@ -24,43 +25,28 @@ std::shared_ptr<Physical> Physical::create(Machine& machine, Arena& arena, unsig
   if (!machine.charge(gpu, bytes)) return nullptr;
   std::shared_ptr<Physical> physical{new Physical(machine, gpu, bytes)};
   physical->charged_ = true;
-  if (exportable == Exportable::no) {
-    const auto offset = arena.take(bytes);
-    if (!offset) return nullptr;
-    physical->arena_ = &arena;
-    physical->offset_ = *offset;
-    physical->base_ = arena.at(*offset);
-    return physical;
-  }
-  physical->file_ = UniqueFd{::memfd_create("nvshare-sim-exportable", MFD_CLOEXEC)};
-  const std::uint64_t file_bytes = bytes + kPage;
-  if (!physical->file_ || ::ftruncate(physical->file_.get(), static_cast<off_t>(file_bytes)) != 0 ||
-      !physical->map_file(0, file_bytes, physical->file_.get())) {
-    return nullptr;
-  }
-  if (bytes <= kEagerPoisonMax) poison(physical->base_, bytes);
-  ExportTrailer trailer;
-  trailer.bytes = bytes;
-  trailer.gpu = gpu;
-  std::memcpy(physical->base_ + bytes, &trailer, sizeof trailer);
+  const auto offset = arena.take(bytes);
+  if (!offset) return nullptr;
+  physical->exportable_ = exportable == Exportable::yes;
+  physical->arena_ = &arena;
+  physical->offset_ = *offset;
+  physical->base_ = arena.at(*offset);
   return physical;
 }
 
 std::shared_ptr<Physical> Physical::import(Machine& machine, int fd) {
-  struct stat info {};
-  if (::fstat(fd, &info) != 0 || info.st_size <= static_cast<off_t>(kPage)) return nullptr;
-  const std::uint64_t bytes = static_cast<std::uint64_t>(info.st_size) - kPage;
-  ExportTrailer trailer;
-  if (::pread(fd, &trailer, sizeof trailer, static_cast<off_t>(bytes)) != sizeof trailer ||
-      trailer.magic != ExportTrailer::kMagic || trailer.bytes != bytes ||
-      trailer.gpu >= machine.gpus() || !machine.hold_shared(trailer.shared_id)) {
+  ExportTicket ticket;
+  if (::pread(fd, &ticket, sizeof ticket, 0) != sizeof ticket ||
+      ticket.magic != ExportTicket::kMagic || ticket.gpu >= machine.gpus()) {
     return nullptr;
   }
-  std::shared_ptr<Physical> physical{new Physical(machine, trailer.gpu, bytes)};
-  physical->shared_id_ = trailer.shared_id;
-  physical->charged_ = true;
-  physical->file_ = UniqueFd{::fcntl(fd, F_DUPFD_CLOEXEC, 0)};
-  if (!physical->file_ || !physical->map_file(0, bytes + kPage, fd)) return nullptr;
+  const UniqueFd arena = open_arena(ticket);
+  if (!arena) return nullptr;
+  auto physical =
+      open_peer(machine, arena.get(), ticket.offset, ticket.bytes, ticket.gpu, ticket.shared_id);
+  if (!physical) return nullptr;
+  physical->exportable_ = true;
+  physical->ticket_ = UniqueFd{::fcntl(fd, F_DUPFD_CLOEXEC, 0)};
   return physical;
 }
 
@@ -76,7 +62,8 @@ std::shared_ptr<Physical> Physical::open_peer(Machine& machine, int arena_fd, st
 }
 
 Physical::~Physical() {
-  if (arena_ != nullptr) arena_->give_back(offset_, bytes_);
+  // Whoever imported it may still have it; nobody here would know when that ends.
+  if (arena_ != nullptr && !ticket_) arena_->give_back(offset_, bytes_);
   if (mapped_bytes_ != 0) ::munmap(base_, mapped_bytes_);
   if (!charged_) return;
   if (shared_id_ != 0) {
@@ -100,18 +87,21 @@ void Physical::poison_if_fresh(std::uint64_t offset, std::uint64_t bytes) const 
 }
 
 int Physical::duplicate_fd() {
-  if (!file_) return -1;
-  const int fd = ::fcntl(file_.get(), F_DUPFD_CLOEXEC, 0);
-  if (fd < 0 || shared_id_ != 0) return fd;
-  // The first descriptor that leaves makes the memory shareable; the trailer carries its number in
-  // the books.
-  const std::uint64_t id = publish();
-  if (id == 0) {
-    ::close(fd);
-    return -1;
+  if (!exportable_) return -1;
+  if (!ticket_) {
+    ExportTicket ticket;
+    ticket.bytes = bytes_;
+    ticket.shared_id = publish();
+    ticket.offset = offset_;
+    ticket.gpu = gpu_;
+    ticket.pid = ::getpid();
+    ticket.arena = arena_->fd();
+    UniqueFd made{::memfd_create("nvshare-sim-exported", MFD_CLOEXEC)};
+    if (ticket.shared_id == 0 || !made) return -1;
+    if (::pwrite(made.get(), &ticket, sizeof ticket, 0) != sizeof ticket) return -1;
+    ticket_ = std::move(made);
   }
-  std::memcpy(base_ + bytes_ + offsetof(ExportTrailer, shared_id), &id, sizeof id);
-  return fd;
+  return ::fcntl(ticket_.get(), F_DUPFD_CLOEXEC, 0);
 }
 
 std::uint64_t Physical::publish() {

@@ -16,14 +16,17 @@ namespace nvs::sim {
 /// Whether other processes can be given the memory through a file descriptor of its own.
 enum class Exportable { no, yes };
 
-/// Written behind the memory in the file of an exportable allocation, so that a descriptor says
-/// what it holds.
-struct ExportTrailer {
+/// The content of an exported descriptor: where the memory lies in the arena of the process that
+/// made it. Memory that may be exported costs no more than other memory until it is.
+struct ExportTicket {
   static constexpr std::uint64_t kMagic = 0x6e76736578703031;  // "nvsexp01"
   std::uint64_t magic = kMagic;
   std::uint64_t bytes = 0;
   std::uint64_t shared_id = 0;
+  std::uint64_t offset = 0;
   std::uint32_t gpu = 0;
+  std::int32_t pid = 0;
+  std::int32_t arena = 0;  // its descriptor there
 };
 
 class Physical {
@@ -52,7 +55,7 @@ class Physical {
 
   /// A descriptor for cuMemExportToShareableHandle; -1 unless exportable.
   int duplicate_fd();
-  bool exportable() const { return static_cast<bool>(file_); }
+  bool exportable() const { return exportable_; }
 
   /// For legacy IPC: makes the memory shareable in the books and says where it lies in this
   /// process's arena.
@@ -73,7 +76,8 @@ class Physical {
   std::byte* base_ = nullptr;
   Arena* arena_ = nullptr;    // set for memory in this process's arena
   std::uint64_t offset_ = 0;  // in the arena
-  UniqueFd file_;             // set for exportable memory
+  bool exportable_ = false;
+  UniqueFd ticket_;  // set once it was exported, and for what is imported
   std::uint64_t mapped_bytes_ = 0;
   std::uint64_t shared_id_ = 0;  // 0: charged to this process
   bool charged_ = false;
