@@ -102,6 +102,10 @@ inline constexpr unsigned kHostThreadsMax = 8;
 inline constexpr std::size_t kFdsPerHostSegment = 2;
 
 // More urgent than tenants' threads: while the daemon waits for a processor, a GPU is idle.
+// Descriptors of GPU memory that clients share: of all, and of one.
+inline constexpr std::size_t kSharedFilesMax = 2048;
+inline constexpr std::size_t kSharedFilesOfClientMax = wire::kSharedChunksMax;
+
 inline constexpr int kNiceness = -10;
 
 }  // namespace nvs::daemon

@@ -39,8 +39,10 @@ class Session {
     return send_packet(&packet, sizeof packet, kNoFile);
   }
   // With a descriptor, which stays the caller's.
-  Output send_with_file(const wire::HostSegment& message, int file) {
-    wire::Packet<wire::HostSegment> packet;
+  template <class Message>
+  Output send_with_file(const Message& message, int file) {
+    static_assert(sizeof(wire::Packet<Message>) <= kPacketSentMax);
+    wire::Packet<Message> packet;
     packet.message = message;
     return send_packet(&packet, sizeof packet, file);
   }

@@ -138,22 +138,28 @@ void Sessions::on_socket(Connection& connection, std::uint32_t events) {
 // One packet a round, so that a client that sends without end takes turns with the others.
 void Sessions::read_packet(Connection& connection) {
   alignas(8) std::byte packet[wire::kPacketMax];
-  const os::Moved moved = os::receive_packet(connection.session.fd(), packet, sizeof packet);
+  UniqueFd file;
+  const os::Moved moved =
+      os::receive_with_file(connection.session.fd(), packet, sizeof packet, file);
   if (moved.outcome == os::Transfer::not_now) return;
   if (moved.outcome == os::Transfer::closed) {
     return close_gone(connection, "closed its connection");
   }
   if (!connection.session.take_message(loop_.now())) return close_for(connection, kFlood);
-  const Verdict verdict = take_packet(connection, packet, moved.bytes);
+  const Verdict verdict = take_packet(connection, packet, moved.bytes, std::move(file));
   if (verdict) return close_for(connection, *verdict);
   after_output(connection);
 }
 
-Verdict Sessions::take_packet(Connection& connection, const void* packet, std::size_t size) {
+Verdict Sessions::take_packet(Connection& connection, const void* packet, std::size_t size,
+                              UniqueFd file) {
   std::optional<wire::Type> type;
   const Verdict verdict = check_packet(packet, size, type);
   if (verdict || !type) return verdict;
   if (!connection.tenant) return take_hello(connection, *type, packet, size);
+  if (SharedMemory::is_for_it(*type)) {
+    return shared_.take(connection.session, *type, packet, size, std::move(file));
+  }
   const Messages::Sender sender{connection.session, *connection.tenant, connection.peer};
   return messages_.take(loop_.now(), sender, *type, packet, size, effects_);
 }
@@ -327,6 +333,7 @@ void Sessions::release(core::ClientId client) {
   loop_.remove(connection->peer.pidfd.get());
   if (!connection->tenant) return;
   host_.leave(client);
+  shared_.leave(client);
   node_.leave(loop_.now(), client, effects_);
 }
 

@@ -21,6 +21,7 @@
 #include "daemon/messages.h"
 #include "daemon/node.h"
 #include "daemon/session.h"
+#include "daemon/shared_memory.h"
 #include "daemon/visitors.h"
 #include "os/event_loop.h"
 
@@ -79,7 +80,7 @@ class Sessions {
 
   void on_socket(Connection& connection, std::uint32_t events);
   void read_packet(Connection& connection);
-  Verdict take_packet(Connection& connection, const void* packet, std::size_t size);
+  Verdict take_packet(Connection& connection, const void* packet, std::size_t size, UniqueFd file);
   Verdict take_hello(Connection& connection, wire::Type type, const void* packet, std::size_t size);
   Verdict join(Connection& connection, const wire::Hello& hello);
 
@@ -101,6 +102,7 @@ class Sessions {
   os::EventLoop& loop_;
   Node& node_;
   HostPool& host_;
+  SharedMemory shared_;
   Messages& messages_;
   std::size_t clients_max_;
   Visitors* visitors_;

@@ -74,7 +74,7 @@ def decode(packet):
     values = SHAPES[name].struct.unpack(packet[_HEADER.size :])
     fields = {}
     for (field, code), value in zip(SHAPES[name].fields, values):
-        is_text = code.endswith("s") and field != "uuid"
+        is_text = code.endswith("s") and field not in ("uuid", "token")
         fields[field] = value.rstrip(b"\0").decode() if is_text else value
     return Message(name, fields)
 

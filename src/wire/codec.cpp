@@ -113,6 +113,11 @@ bool is_valid(const Holds& holds) {
   return is_sane && fits(holds.ordinal) && holds.clean <= holds.resident;
 }
 bool is_valid(const KeptHost& kept) { return kept.bytes <= kHostBytesMax; }
+bool is_valid(const ShareMemory& share) {
+  return share.index < share.count && share.count <= kSharedChunksMax && is_size(share.bytes);
+}
+bool is_valid(const UnshareMemory&) { return true; }
+bool is_valid(const OpenShared& open) { return open.index < kSharedChunksMax; }
 bool is_valid(const Welcome&) { return true; }
 bool is_valid(const GpuKnown& known) { return fits(known.ordinal) && known.known <= 1; }
 bool is_valid(const Open& open) { return fits(open.ordinal) && open.queue_bound_ns <= kLongest_ns; }
@@ -133,5 +138,9 @@ bool is_valid(const Allow& allow) {
 bool is_valid(const Visible& visible) {
   return fits(visible.ordinal) && visible.total <= kGpuBytesMax && visible.limit <= kGpuBytesMax;
 }
+bool is_valid(const SharedChunk& chunk) {
+  return chunk.index < chunk.count && chunk.count <= kSharedChunksMax && is_size(chunk.bytes);
+}
+bool is_valid(const SharedGone&) { return true; }
 
 }  // namespace nvs::wire

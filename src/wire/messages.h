@@ -25,6 +25,8 @@ inline constexpr std::uint64_t kHostSegmentUnit = std::uint64_t{2} << 20U;
 inline constexpr std::uint64_t kHostBytesMax = std::uint64_t{1} << 50U;  // of one message
 // More memory than any GPU has, so that sums do not overflow.
 inline constexpr std::uint64_t kGpuBytesMax = std::uint64_t{1} << 50U;
+// Of memory that is shared: 64 GiB of it.
+inline constexpr std::uint32_t kSharedChunksMax = 1024;
 
 // The names of the two sockets below the daemon's folder. The tenants' one is alone in a folder of
 // its own, which is all that containers get.

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/shared_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/limits.h"
+
+namespace nvs::daemon {
+namespace {
+
+Fault garbage(const char* text) { return {wire::GoodbyeReason::garbage, text}; }
+
+template <class Message>
+auto token_of(const Message& message) {
+  std::array<std::uint8_t, sizeof message.token> token;
+  std::copy_n(message.token, token.size(), token.begin());
+  return token;
+}
+
+}  // namespace
+
+bool SharedMemory::is_for_it(wire::Type type) {
+  return type == wire::Type::ShareMemory || type == wire::Type::UnshareMemory ||
+         type == wire::Type::OpenShared;
+}
+
+Verdict SharedMemory::take(Session& session, wire::Type type, const void* packet, std::size_t size,
+                           UniqueFd file) {
+  wire::ShareMemory chunk;
+  wire::UnshareMemory done;
+  wire::OpenShared wanted;
+  if (type == wire::Type::ShareMemory && wire::decode(packet, size, chunk)) {
+    return share(session.id(), chunk, std::move(file));
+  }
+  if (type == wire::Type::UnshareMemory && wire::decode(packet, size, done)) {
+    unshare(session.id(), token_of(done));
+    return std::nullopt;
+  }
+  if (type == wire::Type::OpenShared && wire::decode(packet, size, wanted)) {
+    open(session, wanted);
+    return std::nullopt;
+  }
+  return garbage(wire::text_of(wire::Fault::field));
+}
+
+// Without room for it, or without the descriptor (the kernel had no number for it), it is as if it
+// had not been said: the client asks for it before it tells anybody.
+Verdict SharedMemory::share(core::ClientId client, const wire::ShareMemory& message,
+                            UniqueFd file) {
+  const Token token = token_of(message);
+  const auto known = shared_.find(token);
+  if (known != shared_.end() && known->second.client != client) {
+    return garbage("it shares memory under the token of somebody else");
+  }
+  std::size_t& mine = files_of_[client];
+  if (!file || files_ >= kSharedFilesMax || mine >= kSharedFilesOfClientMax) return std::nullopt;
+  Shared& shared = shared_.try_emplace(token, Shared{client, message.count, {}}).first->second;
+  const bool is_new =
+      shared.count == message.count &&
+      shared.chunks.try_emplace(message.index, Chunk{std::move(file), message.bytes}).second;
+  if (!is_new) return garbage("it shares memory under a token twice");
+  ++mine;
+  ++files_;
+  return std::nullopt;
+}
+
+void SharedMemory::forget(std::map<Token, Shared>::iterator shared) {
+  const std::size_t files = shared->second.chunks.size();
+  files_ -= files;
+  files_of_[shared->second.client] -= files;
+  shared_.erase(shared);
+}
+
+void SharedMemory::unshare(core::ClientId client, const Token& token) {
+  const auto shared = shared_.find(token);
+  if (shared != shared_.end() && shared->second.client == client) forget(shared);
+}
+
+void SharedMemory::leave(core::ClientId client) {
+  for (auto next = shared_.begin(); next != shared_.end();) {
+    const auto shared = next++;
+    if (shared->second.client == client) forget(shared);
+  }
+  files_of_.erase(client);
+}
+
+void SharedMemory::open(Session& session, const wire::OpenShared& message) const {
+  const auto shared = shared_.find(token_of(message));
+  if (shared != shared_.end()) {
+    const auto chunk = shared->second.chunks.find(message.index);
+    if (chunk != shared->second.chunks.end()) {
+      wire::SharedChunk answer;
+      answer.request = message.request;
+      answer.index = message.index;
+      answer.count = shared->second.count;
+      answer.bytes = chunk->second.bytes;
+      session.send_with_file(answer, chunk->second.file.get());
+      return;
+    }
+  }
+  wire::SharedGone answer;
+  answer.request = message.request;
+  session.send(answer);
+}
+
+}  // namespace nvs::daemon
