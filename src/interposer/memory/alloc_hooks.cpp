@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: memory that has an address from the start, and how it is freed.
 #include "interposer/memory/hook_support.h"
+#include "interposer/memory/ipc_share.h"
 #include "interposer/memory/swap/allocate.h"
 #include "interposer/memory/swap/free_like_driver.h"
 
@@ -166,8 +167,10 @@ CUresult cuMemFree(CUdeviceptr_v1 dptr) {
 
 CUresult cuMemFree_v2(CUdeviceptr dptr) {
   return free_through(Space::address, dptr, [&] {
-    return interposer::swap::is_ours(dptr) ? interposer::swap::free_like_driver(dptr)
-                                           : real<Row::cuMemFree_v2>()(dptr);
+    if (!interposer::swap::is_ours(dptr)) return real<Row::cuMemFree_v2>()(dptr);
+    const CUresult result = interposer::swap::free_like_driver(dptr);
+    if (result == CUDA_SUCCESS) end_shares();
+    return result;
   });
 }
 

@@ -2,6 +2,8 @@
 // Hooks: contexts come and go, and their memory goes with them.
 #include "interposer/flow/flow.h"
 #include "interposer/memory/hook_support.h"
+#include "interposer/memory/ipc_open.h"
+#include "interposer/memory/ipc_share.h"
 #include "interposer/memory/report.h"
 #include "interposer/memory/sample.h"
 #include "interposer/memory/swap/allocate.h"
@@ -43,7 +45,9 @@ class Ending {
   ~Ending() {
     const libc::NoCancel no_cancel;
     if (ended_) {
+      close_all_of(number_of(context_));
       swap::context_ended(number_of(context_));
+      end_shares();
       if (contexts::ended(context_)) captures::context_ended(context_);
     } else {
       contexts::goes_on(context_);

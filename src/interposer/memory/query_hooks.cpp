@@ -90,6 +90,7 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
   switch (whose(ptr, named)) {
     case Whose::ours:
       if (value == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) break;
+      if (named.is_borrowed) break;
       return set_sync_memops(named, ptr, value);
     case Whose::nobodys:
       return CUDA_ERROR_INVALID_VALUE;

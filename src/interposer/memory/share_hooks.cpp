@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: memory of other processes and of other interfaces, opened in this one.
 #include "interposer/memory/hook_support.h"
+#include "interposer/memory/ipc_open.h"
+#include "interposer/memory/ipc_share.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -24,6 +26,19 @@ CUresult count_opened(CUresult result, const CUdeviceptr* address, Again again) 
   return result;
 }
 
+// A handle of ours, or what the driver itself does.
+template <class Native>
+CUresult open_either(CUdeviceptr* address, const CUipcMemHandle& handle, unsigned flags,
+                     Native native) {
+  IpcTicket ticket;
+  if (!read_ticket(handle, ticket)) return native();
+  if (address == nullptr || (flags & CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) == 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (is_own_share(ticket.token)) return CUDA_ERROR_INVALID_CONTEXT;
+  return open_memory(ticket, *address);
+}
+
 }  // namespace
 }  // namespace nvs::interposer::memory
 
@@ -33,19 +48,34 @@ using namespace interposer::memory;
 using interposer::real;
 using interposer::Row;
 
+// The driver cannot share memory of ours: it says so, unless the context is such that it would not
+// have shared its own either.
+CUresult cuIpcGetMemHandle(CUipcMemHandle* pHandle, CUdeviceptr dptr) {
+  interposer::swap::Named named;
+  const CUresult result = real<Row::cuIpcGetMemHandle>()(pHandle, dptr);
+  if (result != CUDA_ERROR_INVALID_VALUE || pHandle == nullptr) return result;
+  if (whose(dptr, named) != interposer::swap::Whose::ours || named.is_borrowed) return result;
+  return share_memory(named, *pHandle);
+}
+
 // A handle that is opened again gives the same address, and has to be closed as often.
 CUresult cuIpcOpenMemHandle(CUdeviceptr* pdptr, CUipcMemHandle handle, unsigned int Flags) {
-  return count_opened(real<Row::cuIpcOpenMemHandle>()(pdptr, handle, Flags), pdptr,
-                      Again::adds_reference);
+  const CUresult result = open_either(
+      pdptr, handle, Flags, [&] { return real<Row::cuIpcOpenMemHandle>()(pdptr, handle, Flags); });
+  return count_opened(result, pdptr, Again::adds_reference);
 }
 
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* pdptr, CUipcMemHandle handle, unsigned int Flags) {
-  return count_opened(real<Row::cuIpcOpenMemHandle_v2>()(pdptr, handle, Flags), pdptr,
-                      Again::adds_reference);
+  const CUresult result = open_either(pdptr, handle, Flags, [&] {
+    return real<Row::cuIpcOpenMemHandle_v2>()(pdptr, handle, Flags);
+  });
+  return count_opened(result, pdptr, Again::adds_reference);
 }
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr dptr) {
-  return free_through(Space::address, dptr, [&] { return real<Row::cuIpcCloseMemHandle>()(dptr); });
+  return free_through(Space::address, dptr, [&] {
+    return is_opened(dptr) ? close_memory(dptr) : real<Row::cuIpcCloseMemHandle>()(dptr);
+  });
 }
 
 CUresult cuMemPoolImportPointer(CUdeviceptr* ptr_out, CUmemoryPool pool,

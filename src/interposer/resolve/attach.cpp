@@ -8,6 +8,8 @@
 #include "interposer/exports/real.h"
 #include "interposer/gate/gate.h"
 #include "interposer/memory/books.h"
+#include "interposer/memory/ipc_open.h"
+#include "interposer/memory/ipc_share.h"
 #include "interposer/memory/sample.h"
 #include "interposer/resolve/elf_symbols.h"
 #include "interposer/resolve/libc.h"
@@ -36,6 +38,9 @@ void start_over_in_child() {
   session::start_over_in_child();
   memory::books_after_fork();
   memory::forget_samples_in_child();
+  memory::forget_shares_in_child();
+  memory::forget_opened_in_child();
+  session::forget_shared_in_child();
   debug::stop_in_child();
 }
 

@@ -65,11 +65,14 @@ void disconnect() {
 
 bool is_connected() { return number.load(std::memory_order_acquire) >= 0; }
 
-Outcome send(const void* packet, std::size_t size) {
+Outcome send(const void* packet, std::size_t size) { return send(packet, size, -1); }
+
+Outcome send(const void* packet, std::size_t size, int file) {
   const os::FutexGuard guard(lock);
   const int fd = number.load(std::memory_order_relaxed);
   if (!is_ours(fd)) return Outcome::lost;
-  const long sent = os::send_packet(fd, packet, size);
+  const long sent = file < 0 ? os::send_packet(fd, packet, size)
+                             : os::send_packet_with_file(fd, packet, size, file);
   if (sent == static_cast<long>(size)) return Outcome::done;
   return sent == -EAGAIN || sent == -EINTR || sent == -ENOBUFS ? Outcome::again : Outcome::lost;
 }

@@ -25,6 +25,8 @@ void disconnect();
 bool is_connected();
 
 Outcome send(const void* packet, std::size_t size);
+// With a descriptor, which stays the caller's.
+Outcome send(const void* packet, std::size_t size, int file);
 // `size` is what came; `again`: nothing did. `file` is the caller's if one came along, else -1.
 Outcome receive(void* packet, std::size_t capacity, std::size_t& size, int& file);
 // Until something comes, for `timeout_ns` at most. Without a connection it only sleeps.

@@ -7,6 +7,7 @@
 #include "interposer/session/connection.h"
 #include "interposer/session/drain.h"
 #include "interposer/session/memory.h"
+#include "interposer/session/shared_files.h"
 #include "interposer/session/tend.h"
 #include "interposer/session/windows.h"
 #include "os/linux_calls.h"
@@ -45,6 +46,12 @@ void take_segment(const char* packet, std::size_t size, int file) {
   } else {
     os::close_file(file);
   }
+}
+
+void take_shared(const char* packet, std::size_t size, int file) {
+  wire::SharedChunk message;
+  if (wire::decode(packet, size, message)) return shared_chunk_came(message, file);
+  if (file >= 0) os::close_file(file);
 }
 
 // False: the connection is gone.
@@ -110,10 +117,13 @@ void hear(const char* packet, std::size_t size, int file) {
   const wire::Arrival arrival = wire::inspect(packet, size, wire::Sender::daemon);
   const bool is_segment =
       arrival.fault == wire::Fault::none && arrival.type == wire::Type::HostSegment;
-  if (file >= 0 && !is_segment) os::close_file(file);
+  const bool is_shared =
+      arrival.fault == wire::Fault::none && arrival.type == wire::Type::SharedChunk;
+  if (file >= 0 && !is_segment && !is_shared) os::close_file(file);
   // What a newer daemon says that we do not know is not for us.
   if (arrival.fault != wire::Fault::none) return;
   if (is_segment) return take_segment(packet, size, file);
+  if (is_shared) return take_shared(packet, size, file);
   const bool serves = arrival.type != wire::Type::Welcome && arrival.type != wire::Type::Goodbye &&
                       arrival.type != wire::Type::GpuKnown;
   if (serves) served_ns = clock_ns();
@@ -137,6 +147,8 @@ void hear(const char* packet, std::size_t size, int file) {
     case wire::Type::HostDenied:
       return take<wire::HostDenied>(
           packet, size, [](const wire::HostDenied& denied) { swap::host_denied(denied.bytes); });
+    case wire::Type::SharedGone:
+      return take<wire::SharedGone>(packet, size, &shared_chunk_gone);
     case wire::Type::Pong:
       return note_pong();
     case wire::Type::Goodbye:

@@ -66,6 +66,8 @@ int contexts(int argc, char** argv);
 int stream_waits(int argc, char** argv);
 int per_thread(int argc, char** argv);
 int stopwatch(int argc, char** argv);
+int ipc_share(int argc, char** argv);
+int ipc_open(int argc, char** argv);
 int away(int argc, char** argv);
 int ledger(int argc, char** argv);
 

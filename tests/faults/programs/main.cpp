@@ -22,6 +22,7 @@ constexpr Program kPrograms[] = {
     {"graphs", graphs},         {"streams", streams},     {"copies", copies},
     {"contexts", contexts},     {"ledger", ledger},       {"stream_waits", stream_waits},
     {"per_thread", per_thread}, {"stopwatch", stopwatch}, {"away", away},
+    {"ipc_share", ipc_share},   {"ipc_open", ipc_open},
 };
 
 int run(int argc, char** argv) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/swap/backing.h"
 
+#include <atomic>
 #include <bit>
 
 #include "interposer/exports/real.h"
@@ -11,8 +12,25 @@
 namespace nvs::interposer::swap {
 namespace {
 
+enum Sharing : std::uint8_t { kNotAsked, kNo, kByFile };
+constinit std::atomic<std::uint8_t> sharing[gate::kGpusMax] = {};
+
+// Whether pages of the device can be passed to other processes.
+bool can_share(int device) {
+  if (sharing[device].load(std::memory_order_relaxed) == kNotAsked) {
+    int can = 0;
+    const CUresult asked = real<Row::cuDeviceGetAttribute>()(
+        &can, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, device);
+    const bool is_so = asked == CUDA_SUCCESS && can != 0;
+    sharing[device].store(is_so ? kByFile : kNo, std::memory_order_relaxed);
+  }
+  return sharing[device].load(std::memory_order_relaxed) == kByFile;
+}
+
+// It costs nothing until it is done.
 CUmemAllocationProp pages_of(int device) {
   CUmemAllocationProp prop{};
+  if (can_share(device)) prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
   return prop;

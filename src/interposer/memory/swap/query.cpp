@@ -2,6 +2,7 @@
 #include "interposer/memory/swap/query.h"
 
 #include "interposer/memory/fixed.h"
+#include "interposer/memory/ipc_open.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/memory.h"
@@ -30,6 +31,9 @@ bool fill(const Region& region, std::uint64_t address, Allocated& found) {
 
 Whose whose(std::uint64_t address, Named& named) {
   if (!session::has_any_daemon()) return Whose::drivers;
+  if (memory::is_opened(address)) {
+    return memory::find_opened(address, named) ? Whose::ours : Whose::nobodys;
+  }
   const libc::NoCancel no_cancel;
   const os::FutexGuard guard(lock);
   const Region* region = regions.find(address);

@@ -21,6 +21,7 @@ struct Named {
   std::uint64_t mapping_base = 0;
   std::uint64_t mapping_bytes = 0;
   bool is_pinned = false;
+  bool is_borrowed = false;  // another process shares it
 };
 Whose whose(std::uint64_t address, Named& named);
 

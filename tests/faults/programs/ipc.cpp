@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two tenants that share memory by its handle: one makes it and waits, the other one opens it.
+#include <cstring>
+#include <vector>
+
+#include "tests/faults/programs/kit.h"
+
+namespace nvs::faults {
+namespace {
+
+constexpr std::size_t kBytes = (std::size_t{100} << 20U) + 5;  // of several chunks
+constexpr std::size_t kSmall = 1000;
+constexpr unsigned kLazy = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
+
+std::string text_of(const CUipcMemHandle& handle) {
+  std::string text;
+  for (const char byte : handle.reserved) {
+    text += static_cast<char>('a' + ((byte >> 4) & 15));
+    text += static_cast<char>('a' + (byte & 15));
+  }
+  return text;
+}
+
+CUipcMemHandle handle_of(const char* text) {
+  CUipcMemHandle handle{};
+  if (std::strlen(text) != 2 * sizeof handle.reserved) throw std::runtime_error("no handle");
+  for (char& byte : handle.reserved) {
+    byte = static_cast<char>(((text[0] - 'a') << 4) | (text[1] - 'a'));
+    text += 2;
+  }
+  return handle;
+}
+
+void say_handle(const Gpu& gpu, CUdeviceptr address) {
+  CUipcMemHandle handle{};
+  NVS_MUST(gpu->cuIpcGetMemHandle(&handle, address));
+  say("handle " + text_of(handle));
+}
+
+void must_hold(const Gpu& gpu, CUdeviceptr address, std::size_t bytes, char value) {
+  std::vector<char> host(bytes);
+  NVS_MUST(gpu->cuMemcpyDtoH_v2(host.data(), address, bytes));
+  for (const char byte : host) {
+    if (byte != value) throw std::runtime_error("other bytes than were written");
+  }
+}
+
+}  // namespace
+
+// ipc_share
+int ipc_share(int, char**) {
+  const Gpu gpu;
+  const CUdeviceptr large = gpu.alloc(kBytes);
+  const CUdeviceptr small = gpu.alloc(kSmall);
+  NVS_MUST(gpu->cuMemsetD8_v2(large, 0x31, kBytes));
+  NVS_MUST(gpu->cuMemsetD8_v2(small, 0x32, kSmall));
+  NVS_MUST(gpu->cuCtxSynchronize());
+  say_handle(gpu, large);
+  say_handle(gpu, small);
+  wait_for_word();
+  must_hold(gpu, large, kBytes, 0x41);
+  must_hold(gpu, small, kSmall, 0x42);
+  NVS_MUST(gpu->cuMemFree_v2(large));
+  say("freed");
+  wait_for_word();
+  return 0;
+}
+
+// ipc_open LARGE SMALL
+int ipc_open(int argc, char** argv) {
+  if (argc < 2) return 2;
+  const Gpu gpu;
+  CUdeviceptr large = 0;
+  CUdeviceptr small = 0;
+  CUdeviceptr again = 0;
+  NVS_MUST(gpu->cuIpcOpenMemHandle_v2(&large, handle_of(argv[0]), kLazy));
+  NVS_MUST(gpu->cuIpcOpenMemHandle_v2(&small, handle_of(argv[1]), kLazy));
+  NVS_MUST(gpu->cuIpcOpenMemHandle_v2(&again, handle_of(argv[0]), kLazy));
+  if (again != large) throw std::runtime_error("another address");
+  CUdeviceptr base = 0;
+  std::size_t size = 0;
+  NVS_MUST(gpu->cuMemGetAddressRange_v2(&base, &size, small + kSmall - 1));
+  if (base != small || size != kSmall) throw std::runtime_error("another range");
+  must_hold(gpu, large, kBytes, 0x31);
+  must_hold(gpu, small, kSmall, 0x32);
+  NVS_MUST(gpu->cuMemsetD8_v2(large, 0x41, kBytes));
+  NVS_MUST(gpu->cuMemsetD8_v2(small, 0x42, kSmall));
+  NVS_MUST(gpu->cuCtxSynchronize());
+  NVS_MUST(gpu->cuIpcCloseMemHandle(large));
+  say("written");
+  wait_for_word();
+  // It is freed where it came from, and stays until it is closed here.
+  must_hold(gpu, large, kBytes, 0x41);
+  NVS_MUST(gpu->cuIpcCloseMemHandle(large));
+  NVS_MUST(gpu->cuIpcCloseMemHandle(small));
+  const CUresult stale = gpu->cuIpcOpenMemHandle_v2(&again, handle_of(argv[0]), kLazy);
+  say(stale == CUDA_SUCCESS ? "opened what is gone" : "gone");
+  return 0;
+}
+
+}  // namespace nvs::faults
