@@ -142,9 +142,7 @@ void Sessions::read_packet(Connection& connection) {
   const os::Moved moved =
       os::receive_with_file(connection.session.fd(), packet, sizeof packet, file);
   if (moved.outcome == os::Transfer::not_now) return;
-  if (moved.outcome == os::Transfer::closed) {
-    return close_gone(connection, "closed its connection");
-  }
+  if (moved.outcome == os::Transfer::closed) return close_gone(connection, "closed its connection");
   if (!connection.session.take_message(loop_.now())) return close_for(connection, kFlood);
   const Verdict verdict = take_packet(connection, packet, moved.bytes, std::move(file));
   if (verdict) return close_for(connection, *verdict);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Short waits that are no longer than they should be.
 #pragma once
 
 #include "os/linux_calls.h"
