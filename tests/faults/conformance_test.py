@@ -18,6 +18,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[1] / "conformance"
 
 class Conformance(FaultCase):
     scale = 1
+    time = 1
     preset = "h200"
 
     def test_answers_are_those_of_the_card(self):
@@ -28,7 +29,6 @@ class Conformance(FaultCase):
             *("--compare", str(SOURCE / "transcript_h200.txt")),
             *("--known", str(SOURCE / "known_differences_shared.txt")),
         ]
-        del self.machine["NVSHARE_SIM_TIME"]
         settings = {"LD_PRELOAD": library, "NVSHARE_FOLDER": str(self.folder), **self.machine}
         run = subprocess.run(
             command,
