@@ -25,6 +25,8 @@ class Ipc(FaultCase):
         opener.wait_for_line("written")
         maker.say()
         maker.wait_for_line("freed")
+        # Who has it keeps it, and nobody else can have it any more.
+        self.check_refused(self.tenant("ipc_open", *handles))
         opener.say()
         opener.wait_for_line("gone")
         opener.check_ok()
@@ -34,8 +36,10 @@ class Ipc(FaultCase):
         maker, handles = self.share()
         maker.kill()
         self.wait_until_forgotten(maker)
-        opener = self.tenant("ipc_open", *handles)
-        opener.wait_for(lambda: any("failed" in line for line in opener.lines), "failure")
+        self.check_refused(self.tenant("ipc_open", *handles))
+
+    def check_refused(self, opener):
+        opener.wait_for(lambda: any("OpenMemHandle" in line for line in opener.lines), "refusal")
 
 
 if __name__ == "__main__":

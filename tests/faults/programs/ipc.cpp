@@ -51,6 +51,7 @@ void must_hold(const Gpu& gpu, CUdeviceptr address, std::size_t bytes, char valu
 int ipc_share(int, char**) {
   const Gpu gpu;
   const CUdeviceptr large = gpu.alloc(kBytes);
+  gpu.alloc(kSmall);  // small ones lie together, and this one is before the other
   const CUdeviceptr small = gpu.alloc(kSmall);
   NVS_MUST(gpu->cuMemsetD8_v2(large, 0x31, kBytes));
   NVS_MUST(gpu->cuMemsetD8_v2(small, 0x32, kSmall));
