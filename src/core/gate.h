@@ -36,8 +36,11 @@ struct GateMemory {
   bool stuck = false;   // it had to move something, and nothing moved for a while
   Instant moved;        // when something did, or when it was told to
 
-  // What it has on the GPU, or may have brought there by now.
-  std::uint64_t committed() const { return std::max(resident, allowances.most()); }
+  // What it has on the GPU, or may have brought there by now. One that does not answer is taken by
+  // its last word: others do not wait for what it might yet take.
+  std::uint64_t committed() const {
+    return stuck ? resident : std::max(resident, allowances.most());
+  }
   // All of it is there, and nothing that it was told can have made it move something out.
   bool is_complete() const {
     return away == 0 && allowances.least() >= resident && !allowances.is_lowered();

@@ -29,6 +29,7 @@ constinit std::atomic<bool> any_asked{false};
 constinit os::FutexLock tell_lock;  // what is told last must be what was so last
 constinit wire::Holds told[gate::kGpusMax] = {};
 constinit bool is_told[gate::kGpusMax] = {};
+constinit bool is_named[gate::kGpusMax] = {};  // this daemon knows the GPU's number
 
 void decide(int gpu, Known what) {
   known[gpu].store(what, std::memory_order_release);
@@ -84,6 +85,7 @@ bool has_any_daemon() { return any_asked.load(std::memory_order_acquire); }
 void tell_holds(int gpu) {
   if (known[gpu].load(std::memory_order_acquire) != kYes || !connection::is_connected()) return;
   const os::FutexGuard guard(tell_lock);
+  if (!is_named[gpu]) return;
   const wire::Holds message = holds_of(gpu);
   if (is_told[gpu] && is_same(message, told[gpu])) return;
   is_told[gpu] = connection::send(message) == connection::Outcome::done;
@@ -140,19 +142,27 @@ void memory_known(int gpu, bool is_known) {
   if (is_known) tell_holds(gpu);
 }
 
-void memory_announced(int gpu) {
+void memory_announces(int gpu) {
   std::uint32_t first = kUnused;
   known[gpu].compare_exchange_strong(first, kAsked);
   any_asked.store(true, std::memory_order_release);
+}
+
+void memory_announced(int gpu) {
   {
     const os::FutexGuard guard(tell_lock);
     is_told[gpu] = false;
+    is_named[gpu] = true;
   }
   // A daemon that comes back hears of memory that is away before anybody wants a window.
   tell_holds(gpu);
 }
 
 void memory_alone(int gpu) {
+  {
+    const os::FutexGuard guard(tell_lock);
+    is_named[gpu] = false;
+  }
   std::uint32_t asked = kAsked;
   if (known[gpu].compare_exchange_strong(asked, kNo)) decide(gpu, kNo);
   const os::FutexGuard guard(swap::lock);
@@ -168,6 +178,7 @@ void memory_start_over_in_child() {
   for (auto& one : known) one.store(kUnused, std::memory_order_relaxed);
   any_asked.store(false, std::memory_order_relaxed);
   for (bool& one : is_told) one = false;
+  for (bool& one : is_named) one = false;
   swap::start_over_in_child();
   swap::forget_movers_in_child();
   swap::forget_lanes_in_child();

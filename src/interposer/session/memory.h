@@ -44,7 +44,8 @@ void set_visible(const wire::Visible& message);
 void memory_known(int gpu, bool known);
 
 // With the session's lock held.
-void memory_announced(int gpu);  // UseGpu was sent
+void memory_announces(int gpu);  // UseGpu will be sent,
+void memory_announced(int gpu);  // and was
 void memory_alone(int gpu);      // there is no daemon: no limit
 
 void memory_start_over_in_child();

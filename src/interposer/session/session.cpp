@@ -117,8 +117,10 @@ bool announce(int gpu) {
   message.ordinal = static_cast<wire::u32>(gpu);
   message.flags = gpus[gpu].phase == Phase::open ? wire::u32{wire::kGateOpen} : 0U;
   for (std::size_t i = 0; i < sizeof message.uuid; ++i) message.uuid[i] = gpus[gpu].uuid[i];
-  memory_announced(gpu);  // first: the answer may be here before we are back from sending
-  return connection::send(message) == connection::Outcome::done;
+  memory_announces(gpu);  // first: the answer may be here before we are back from sending
+  if (connection::send(message) != connection::Outcome::done) return false;
+  memory_announced(gpu);
+  return true;
 }
 
 void note_closed(int gpu) {
