@@ -85,12 +85,13 @@ inline constexpr std::uint64_t kVisibleReservePart = 6;
 inline constexpr std::uint64_t kLimitStep = std::uint64_t{64} << 20U;
 
 // Host memory that is lent to tenants, in segments of this size or smaller: at least so many make
-// up the cap. The smallest one is a huge page.
-inline constexpr std::uint64_t kHostSegmentBytes = std::uint64_t{1} << 30U;
+// up the cap. The smallest one is a huge page. A client makes a segment known to the driver at once,
+// which keeps the program from launching for so long: 40 ms.
+inline constexpr std::uint64_t kHostSegmentBytes = std::uint64_t{256} << 20U;
 inline constexpr std::uint64_t kHostSegmentsMin = 8;
 inline constexpr std::uint64_t kHostMemoryMin = kHostSegmentsMin * (std::uint64_t{2} << 20U);
 // What is touched before anybody asks: this, or a quarter of the cap if that is less.
-inline constexpr std::uint64_t kHostReserveBytes = 16 * kHostSegmentBytes;
+inline constexpr std::uint64_t kHostReserveBytes = std::uint64_t{16} << 30U;
 // No memory is lent while the system has less than this left.
 inline constexpr std::uint64_t kHostMarginBytes = std::uint64_t{512} << 20U;
 // Segments that are touched at a time, and the pieces in which threads share the work. Between two

@@ -86,7 +86,7 @@ enum HoldsFlag : u32 {
   kShort = 1,  // the driver has no memory left, although less than what is allowed is used
 };
 enum AllowFlag : u32 {
-  kShared = 1,  // others use the GPU too: get ready to move
+  kShared = 1,  // others use the GPU too
 };
 enum class HostDenial : u32 {
   no_pool = 1,    // the daemon lends no host memory

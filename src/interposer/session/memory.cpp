@@ -114,6 +114,7 @@ void memory_is_complete(int gpu) {
 
 void set_allowance(const wire::Allow& message) {
   const auto gpu = static_cast<int>(message.ordinal);
+  bool is_crowded = false;
   {
     const os::FutexGuard guard(swap::lock);
     swap::Room& room = swap::rooms[gpu];
@@ -121,10 +122,13 @@ void set_allowance(const wire::Allow& message) {
     room.number = message.number;
     room.allowed = message.bytes;
     room.shared = (message.flags & wire::kShared) != 0;
+    room.is_crowded = room.is_crowded || swap::has_little_room(gpu);
+    is_crowded = room.is_crowded;
     swap::changed(gpu);
   }
   tell_holds(gpu);
-  if ((message.flags & wire::kShared) == 0) return;
+  // Not before it is needed: making host memory known to the driver holds the program up.
+  if (!is_crowded) return;
   swap::start_mover(gpu);
   swap::start_host_thread();
 }

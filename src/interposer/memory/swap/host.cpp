@@ -8,6 +8,7 @@
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/session/connection.h"
 #include "interposer/session/contexts.h"
+#include "interposer/session/memory.h"
 #include "interposer/session/thread.h"
 #include "os/linux_calls.h"
 
@@ -19,12 +20,24 @@ struct Lent {
   std::uint64_t bytes;
   int file;
 };
-constexpr int kLentMax = 256;
+constexpr int kLentMax = 1024;
+// And one that is mapped and not known to the driver yet.
+struct Unknown {
+  void* pages;
+  std::uint64_t bytes;
+};
+constexpr int kUnknownMax = 4096;
 
 // What is asked for at a time: little enough that it is there soon.
 constexpr std::uint64_t kAskUnit = 64 * vmm::kMiB;
 constexpr std::int64_t kIdle_ns = 100'000'000;
+constexpr std::int64_t kLook_ns = 10'000'000;  // whether gates are closed by now
 constexpr std::int64_t kDenied_ns = 1'000'000'000;
+// While the driver gets to know a segment, some 40 ms, the program cannot launch anything. So that
+// is done while its gates are closed; if they never are, it costs this part of its time, after a
+// while.
+constexpr std::int64_t kOpenPause_ns = 300'000'000;
+constexpr std::int64_t kOpenPatience_ns = 3'000'000'000;
 
 constinit std::atomic<bool> started{false};
 constinit std::atomic<std::uint32_t> wakes{0};  // a futex
@@ -38,6 +51,11 @@ constinit std::uint64_t expected = 0;  // bytes that are asked for and not mappe
 constinit std::uint64_t missing = 0;   // bytes that a chunk did not find
 constinit std::uint64_t requests = 0;
 constinit bool is_denied = false;
+
+// The thread's own.
+constinit Unknown unknowns[kUnknownMax] = {};
+constinit int unknown_count = 0;
+constinit std::int64_t made_known_ns = 0;
 
 const volatile std::uint32_t* futex() {
   return reinterpret_cast<const volatile std::uint32_t*>(&wakes);
@@ -53,7 +71,7 @@ void wake() {
 std::uint64_t wanted() {
   std::uint64_t bytes = 0;
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
-    if (rooms[gpu].shared) bytes += regions.sums(gpu).total();
+    if (rooms[gpu].is_crowded) bytes += regions.sums(gpu).total() + rooms[gpu].asked;
   }
   return (bytes + kAskUnit - 1) / kAskUnit * kAskUnit;
 }
@@ -112,7 +130,10 @@ void map(const Lent& one) {
   if (!failed) {
     // A child would have no use for it.
     os::system_call(SYS_madvise, mapped, static_cast<long>(one.bytes), MADV_DONTFORK);
-    make_known(reinterpret_cast<void*>(mapped), one.bytes);
+    if (unknown_count == 0) made_known_ns = os::monotonic_ns() + kOpenPatience_ns;
+    if (unknown_count < kUnknownMax) {
+      unknowns[unknown_count++] = {reinterpret_cast<void*>(mapped), one.bytes};
+    }
   }
   const os::FutexGuard guard(lock);
   expected -= one.bytes < expected ? one.bytes : expected;
@@ -121,6 +142,20 @@ void map(const Lent& one) {
   have += one.bytes;
   missing = 0;
   all_changed();
+}
+
+bool are_gates_closed() { return session::ClosedGates(~0U).is_so(); }
+
+// How long until the next one may be made known.
+std::int64_t make_some_known() {
+  while (unknown_count > 0) {
+    const std::int64_t left_ns = made_known_ns + kOpenPause_ns - os::monotonic_ns();
+    if (left_ns > 0 && !are_gates_closed()) return left_ns < kLook_ns ? left_ns : kLook_ns;
+    const Unknown one = unknowns[--unknown_count];
+    make_known(one.pages, one.bytes);
+    made_known_ns = os::monotonic_ns();
+  }
+  return kIdle_ns;
 }
 
 void work(void*) {
@@ -136,7 +171,8 @@ void work(void*) {
       is_denied = false;
     }
     if (!denied) ask();
-    os::futex_wait(futex(), seen, denied ? kDenied_ns : kIdle_ns);
+    const std::int64_t pause_ns = make_some_known();
+    os::futex_wait(futex(), seen, denied && unknown_count == 0 ? kDenied_ns : pause_ns);
   }
 }
 
@@ -189,6 +225,7 @@ void forget_host_in_child() {
   lent_count = 0;
   segments = have = expected = missing = requests = 0;
   is_denied = false;
+  unknown_count = 0;
 }
 
 }  // namespace nvs::interposer::swap

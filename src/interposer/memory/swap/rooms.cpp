@@ -15,6 +15,7 @@ constinit Room rooms[gate::kGpusMax] = {};
 
 namespace {
 
+constexpr std::uint64_t kLittlePart = 8;
 constexpr std::int64_t kFirstWord_ns = 1'000'000'000;
 
 const volatile std::uint32_t* futex(int gpu) {
@@ -44,6 +45,13 @@ bool may_allocate(int gpu, std::uint64_t bytes) {
   const std::uint64_t has = regions.sums(gpu).total() + regions.pinned(gpu).total() + room.backing +
                             room.asked + memory::fixed_on(gpu);
   return has <= room.limit && bytes <= room.limit - has;
+}
+
+// Where all fit, each is allowed a good part of what is free.
+bool has_little_room(int gpu) {
+  const Room& room = rooms[gpu];
+  const std::uint64_t needs = regions.sums(gpu).total() + room.backing + room.asked;
+  return room.shared && room.number != 0 && room.allowed < needs + needs / kLittlePart;
 }
 
 void changed(int gpu) {
@@ -82,7 +90,7 @@ void start_over_in_child() {
   for (Room& room : rooms) {
     room.allowed = room.number = room.total = room.limit = 0;
     room.backing = room.asked = room.copied_out = room.copied_in = 0;
-    room.is_free = room.shared = room.is_short = false;
+    room.is_free = room.shared = room.is_crowded = room.is_short = false;
     room.changes.store(0, std::memory_order_relaxed);
   }
 }

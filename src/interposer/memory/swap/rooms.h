@@ -23,6 +23,7 @@ struct Room {
   std::uint64_t number;      // of the daemon's word; 0: none yet, or there is no daemon
   bool is_free;              // there is no daemon, or it says nothing: no limit
   bool shared;               // others use the GPU
+  bool is_crowded;           // and there is little room: what we have may have to leave soon
   bool is_short;             // the driver had less than what is allowed
   std::uint64_t total;       // what programs see; 0: what is really there
   std::uint64_t limit;       // what may be allocated in all; only if there is a total
@@ -44,6 +45,7 @@ extern Room rooms[gate::kGpusMax];
 std::uint64_t on_device(int gpu);                 // with what is being backed
 std::uint64_t may_have_more(int gpu);             // bytes, by the daemon's word
 bool may_allocate(int gpu, std::uint64_t bytes);  // by what programs are to see
+bool has_little_room(int gpu);                    // by the daemon's word, to grow into
 void changed(int gpu);                            // wakes whoever waits
 void all_changed();
 
