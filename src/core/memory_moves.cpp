@@ -96,10 +96,7 @@ bool can_move_out(const Gate& gate) {
 class Carrier {
  public:
   Carrier(Node& node, Gpu& gpu, std::vector<Target> targets)
-      : node_(node),
-        gpu_(gpu),
-        targets_(std::move(targets)),
-        shared_(gpu.tenants > 1) {
+      : node_(node), gpu_(gpu), targets_(std::move(targets)), shared_(gpu.tenants > 1) {
     const std::uint64_t usable = usable_bytes(gpu);
     room_ = usable - std::min(usable, committed_bytes(gpu));
   }

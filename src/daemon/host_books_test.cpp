@@ -22,14 +22,14 @@ TEST(HostPlan, SegmentsFollowTheCap) {
   EXPECT_EQ(least.segment_bytes, wire::kHostSegmentUnit);
   EXPECT_EQ(least.segments, kHostSegmentsMin);
   EXPECT_EQ(least.reserve, 2U);
-  const HostPlan small = plan_host_memory(6 * kGib);
-  EXPECT_EQ(small.segment_bytes, kGib / 2);
+  const HostPlan small = plan_host_memory(kGib + kGib / 2);
+  EXPECT_EQ(small.segment_bytes, kGib / 8);
   EXPECT_EQ(small.segments, 12U);
   EXPECT_EQ(small.reserve, 3U);
   const HostPlan large = plan_host_memory(100 * kGib + 5);
-  EXPECT_EQ(large.segment_bytes, kGib);
-  EXPECT_EQ(large.segments, 100U);
-  EXPECT_EQ(large.reserve, 16U);
+  EXPECT_EQ(large.segment_bytes, kGib / 4);
+  EXPECT_EQ(large.segments, 400U);
+  EXPECT_EQ(large.reserve, 64U);
 }
 
 // The books, and whoever does what they say.

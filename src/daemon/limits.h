@@ -85,8 +85,8 @@ inline constexpr std::uint64_t kVisibleReservePart = 6;
 inline constexpr std::uint64_t kLimitStep = std::uint64_t{64} << 20U;
 
 // Host memory that is lent to tenants, in segments of this size or smaller: at least so many make
-// up the cap. The smallest one is a huge page. A client makes a segment known to the driver at once,
-// which keeps the program from launching for so long: 40 ms.
+// up the cap. The smallest one is a huge page. A client makes a segment known to the driver at
+// once, which keeps the program from launching for so long: 40 ms.
 inline constexpr std::uint64_t kHostSegmentBytes = std::uint64_t{256} << 20U;
 inline constexpr std::uint64_t kHostSegmentsMin = 8;
 inline constexpr std::uint64_t kHostMemoryMin = kHostSegmentsMin * (std::uint64_t{2} << 20U);

@@ -24,7 +24,7 @@ class MovableFixture : public HooksFixture {
     HooksFixture::SetUp();
     session::memory_start_over_in_child();
     forget_samples_in_child();
-    session::memory_announced(0);
+    session::memory_announces(0);
     session::memory_known(0, true);
     swap::rooms[0].is_free = true;  // its first word is not waited for
     driver_.given = kSample;
