@@ -6,8 +6,8 @@
 namespace nvs::bench {
 namespace {
 
-constexpr double kReadySeconds = 60;
-constexpr double kAnswerSeconds = 30;
+constexpr double kTenantReadySeconds = 60;
+constexpr double kTenantAnswerSeconds = 30;
 // From the command to the common start: time for each process of a busy machine to wake up.
 constexpr double kLeadSeconds = 0.05;
 // From the common start to the window: by then the queues are full and the slices rotate.
@@ -58,7 +58,7 @@ Tenants::Tenants(const Machine& machine, const std::vector<Child::Environment>& 
     children_.push_back(std::make_unique<Child>(fmt::format("tenant {}", children_.size() + 1),
                                                 kTenantRole, config, extra));
   }
-  for (const auto& child : children_) child->receive(kReadySeconds);
+  for (const auto& child : children_) child->receive(kTenantReadySeconds);
 }
 
 std::vector<nlohmann::json> Tenants::together(const std::vector<Task>& tasks, double window_s) {
@@ -74,7 +74,7 @@ std::vector<nlohmann::json> Tenants::together(const std::vector<Task>& tasks, do
   }
   std::vector<nlohmann::json> answers;
   for (const Task& task : tasks) {
-    answers.push_back(children_[task.tenant]->receive(window_s + kAnswerSeconds));
+    answers.push_back(children_[task.tenant]->receive(window_s + kTenantAnswerSeconds));
   }
   return answers;
 }
@@ -83,7 +83,7 @@ nlohmann::json Tenants::recorded(std::size_t tenant, const std::vector<Span>& sp
   nlohmann::json list = nlohmann::json::array();
   for (const Span& span : spans) list.push_back({span.from_ns, span.to_ns});
   children_.at(tenant)->send({{"action", "recorded"}, {"spans", list}});
-  return children_[tenant]->receive(kAnswerSeconds);
+  return children_[tenant]->receive(kTenantAnswerSeconds);
 }
 
 double Tenants::saturate(std::size_t load, std::size_t active, double window_s) {

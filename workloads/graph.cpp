@@ -9,11 +9,11 @@
 namespace nvs::workloads {
 namespace {
 
-constexpr std::uint64_t kUnitFloats = 16384;
+constexpr std::uint64_t kPieceFloats = 16384;
 constexpr std::uint64_t kPieces = 8;
 
-float start_value(std::size_t slab, std::uint64_t) { return static_cast<float>(slab % 5); }
-float addend(std::size_t slab, std::uint64_t) { return static_cast<float>(1 + slab % 7); }
+float piece_start(std::size_t slab, std::uint64_t) { return static_cast<float>(slab % 5); }
+float piece_addend(std::size_t slab, std::uint64_t) { return static_cast<float>(1 + slab % 7); }
 
 // An executable graph with an owner, captured from what `queue` queues.
 class CapturedGraph {
@@ -46,16 +46,16 @@ class Graph final : public Workload {
   Graph(const Kernels& kernels, const Shape& shape)
       : kernels_(kernels),
         rewrite_(shape.rewrite),
-        x_(kernels, "x", floats_in(shape.bytes / 3, kUnitFloats * kPieces),
+        x_(kernels, "x", floats_in(shape.bytes / 3, kPieceFloats * kPieces),
            SlabBuffer::usual_slab_floats(kernels.gpu())),
         y_(kernels, "y", x_.floats(), SlabBuffer::usual_slab_floats(kernels.gpu())),
         z_(kernels, "z", x_.floats(), SlabBuffer::usual_slab_floats(kernels.gpu())),
         up_(kernels.gpu(), [this] { queue(1); }),
         down_(kernels.gpu(), [this] { queue(-1); }) {
-    x_.fill(start_value);
-    y_.fill(addend);
+    x_.fill(piece_start);
+    y_.fill(piece_addend);
     // As x, because copies carry over what the simulator's kernels skip.
-    z_.fill(start_value);
+    z_.fill(piece_start);
   }
 
   void iterate() override {

@@ -19,7 +19,7 @@ float row_value(std::size_t group, std::uint64_t iteration) {
 float column_value(std::size_t, std::uint64_t iteration) {
   return static_cast<float>(1 + iteration % 7);
 }
-float nothing(std::size_t, std::uint64_t) { return 0; }
+float no_product(std::size_t, std::uint64_t) { return 0; }
 
 std::uint32_t matrix_order(std::uint64_t bytes) {
   const std::uint64_t elements = bytes / (kMatrices * sizeof(float));
@@ -39,7 +39,7 @@ class Matmul final : public Workload {
         c_(kernels, "C", elements(), elements() / kRowGroups) {
     a_.fill(row_value);
     b_.fill(column_value);
-    c_.fill(nothing);
+    c_.fill(no_product);
   }
 
   void iterate() override {

@@ -25,7 +25,7 @@ struct Kind {
 // here longer than one.
 constexpr std::array<Kind, 2> kKinds = {
     {{Work::kAdd, 0.0017, "add", 91}, {Work::kMatmul, 0.0068, "matmul", 92}}};
-constexpr Tolerance kTolerance = {0.05, 0.05};
+constexpr Tolerance kSharingTolerance = {0.05, 0.05};
 
 constexpr std::array<std::size_t, 2> kTenantCounts = {2, 4};
 constexpr std::size_t kTenantsMax = 4;
@@ -56,7 +56,7 @@ void measure_slicing(const Part& part, Tenants& tenants, std::size_t load, doubl
   section.add(fmt::format("{}: one kernel, one tenant alone", kind.name), alone_ms, "ms");
   for (std::size_t i = 0; i < kTenantCounts.size(); ++i) {
     section.add(fmt::format("{}: {} tenants, of one alone", kind.name, kTenantCounts[i]),
-                percent[i], "%", kind.facts_percent, kTolerance);
+                percent[i], "%", kind.facts_percent, kSharingTolerance);
   }
 }
 

@@ -13,11 +13,13 @@ constexpr double kSleepSeconds = kBurstKernels * kKernelSeconds * (1 / kBusyShar
 // Percent of the time that one alone takes.
 const Target kTogether = {std::nullopt, 103};
 
-struct Plan {
+struct IdlePlan {
   int rounds;
   int bursts;
 };
-Plan plan_for(const Bench& bench) { return bench.quick ? Plan{1, 20} : Plan{3, 60}; }
+IdlePlan idle_plan_for(const Bench& bench) {
+  return bench.quick ? IdlePlan{1, 20} : IdlePlan{3, 60};
+}
 
 std::vector<Task> all_burst(std::size_t tenants, int bursts, int round) {
   std::vector<Task> tasks;
@@ -40,7 +42,7 @@ double slowest(const std::vector<nlohmann::json>& answers) {
 }  // namespace
 
 void IdleCase::run(const Bench& bench) const {
-  const Plan plan = plan_for(bench);
+  const IdlePlan plan = idle_plan_for(bench);
   Progress progress(name(), 1 + 4 * plan.rounds);
   Sharing sharing(bench, progress);
   sharing.step("kernels and tenants");

@@ -15,14 +15,14 @@ using latency_case::kSettings;
 using latency_case::Limits;
 using latency_case::Setting;
 
-struct Plan {
+struct LatencyPlan {
   int rounds;
   double alone_s;
   double window_s;
 };
-Plan plan_for(const Bench& bench) {
+LatencyPlan latency_plan_for(const Bench& bench) {
   if (bench.quick) return {1, 0.6, 2};
-  return bench.machine.simulated() ? Plan{2, 1, 8} : Plan{3, 1.5, 8};
+  return bench.machine.simulated() ? LatencyPlan{2, 1, 8} : LatencyPlan{3, 1.5, 8};
 }
 
 constexpr std::size_t kSaturator = 0;
@@ -54,7 +54,7 @@ void latency_case::append_ms(std::vector<double>& all, const nlohmann::json& ans
 }
 
 void LatencyCase::run(const Bench& bench) const {
-  const Plan plan = plan_for(bench);
+  const LatencyPlan plan = latency_plan_for(bench);
   Progress progress(name(), 2 + plan.rounds * static_cast<int>(1 + kSettings.size()) +
                                 latency_case::python_steps(bench));
   Sharing sharing(bench, progress);

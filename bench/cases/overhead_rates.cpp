@@ -17,11 +17,11 @@
 namespace nvs::bench::overhead_case {
 namespace {
 
-constexpr double kWindowSeconds = 0.05;
+constexpr double kRateSeconds = 0.05;
 constexpr int kTurns = 10;  // of each kind, in each loop
 constexpr double kAnswerSeconds = 30;
 // Of bare, in percent. The simulator is no judge: its own threads take the same processors.
-const Target kLaunchBound = {98.5, std::nullopt};
+const Target kRateLaunchBound = {98.5, std::nullopt};
 
 struct Loop {
   const char* action;
@@ -37,7 +37,7 @@ constexpr std::array<Loop, 4> kLoops = {{
 }};
 
 double rate_of(Child& child, const Loop& loop, bool hooked) {
-  child.send({{"action", loop.action}, {"hooked", hooked}, {"window_s", kWindowSeconds}});
+  child.send({{"action", loop.action}, {"hooked", hooked}, {"window_s", kRateSeconds}});
   return child.receive(kAnswerSeconds).at("rate").get<double>();
 }
 
@@ -66,7 +66,7 @@ void measure_rates(const Part& part, const std::string& condition) {
     const bool judged = loop.judged && !part.bench.machine.simulated();
     part.bench.report.add({"Rate through the hooks, of past them" + condition, loop.what,
                            summarize(percent[loop.action]), "%", std::nullopt,
-                           judged ? std::optional(kLaunchBound) : std::nullopt, std::nullopt});
+                           judged ? std::optional(kRateLaunchBound) : std::nullopt, std::nullopt});
   }
 }
 

@@ -32,15 +32,16 @@ const Target kBesideRequests = {49, std::nullopt};
 
 // Seconds are nominal. A share is counted in whole windows, so the daemon's rounds are the long
 // ones: 200 windows each with four tenants.
-struct Plan {
+struct PairPlan {
   std::size_t kinds;
   int rounds;
   double short_s;
   double daemon_s;
 };
-Plan plan_for(const Bench& bench) {
+PairPlan pair_plan_for(const Bench& bench) {
   if (bench.quick) return {1, 1, 0.4, 1.2};
-  return bench.machine.simulated() ? Plan{kKinds.size(), 2, 1, 5} : Plan{kKinds.size(), 3, 1.5, 6};
+  return bench.machine.simulated() ? PairPlan{kKinds.size(), 2, 1, 5}
+                                   : PairPlan{kKinds.size(), 3, 1.5, 6};
 }
 
 struct Run {
@@ -78,7 +79,7 @@ void add_rows(Sharing& sharing, const Run& run, const std::string& who, bool jud
 
 class Pairs {
  public:
-  Pairs(Sharing& sharing, const Plan& plan)
+  Pairs(Sharing& sharing, const PairPlan& plan)
       : sharing_(sharing),
         plan_(plan),
         bare_(sharing.bare_tenants(kTenantsMax)),
@@ -141,12 +142,12 @@ class Pairs {
   }
 
   Sharing& sharing_;
-  Plan plan_;
+  PairPlan plan_;
   Tenants bare_;
   Tenants shared_;
 };
 
-int steps(const Plan& plan) {
+int steps(const PairPlan& plan) {
   const auto each_round = 1 + 2 * static_cast<int>(kTenantCounts.size());
   return 2 + plan.rounds * static_cast<int>(plan.kinds) * each_round;
 }
@@ -170,7 +171,7 @@ double farthest_from_equal(const std::vector<double>& shares) {
 
 void PairCase::run(const Bench& bench) const {
   using namespace pair_case;
-  const Plan plan = plan_for(bench);
+  const PairPlan plan = pair_plan_for(bench);
   Progress progress(name(), steps(plan) + python_steps(bench));
   Sharing sharing(bench, progress);
   sharing.step("kernels and tenants");

@@ -12,8 +12,8 @@
 namespace nvs::bench::pair_case {
 namespace {
 
-constexpr std::array<const char*, 2> kKinds = {"mm", "add"};
-constexpr std::array<std::size_t, 2> kTenantCounts = {2, 4};
+constexpr std::array<const char*, 2> kPythonKinds = {"mm", "add"};
+constexpr std::array<std::size_t, 2> kPythonTenantCounts = {2, 4};
 
 double seconds_of(const Bench& bench) { return bench.quick ? 4 : 8; }
 
@@ -39,7 +39,7 @@ void measure_kind(Sharing& sharing, const PythonPrograms& python, const std::str
     sharing.add(label + ", farthest from equal share", {farthest_from_equal(rates)}, "%",
                 judged ? std::optional(kShareTarget) : std::nullopt);
   };
-  for (const std::size_t count : kTenantCounts) {
+  for (const std::size_t count : kPythonTenantCounts) {
     together(count, "nvshare", sharing.daemon().tenant(), true);
     together(count, "driver", bare_tenant(), false);
   }
@@ -48,14 +48,14 @@ void measure_kind(Sharing& sharing, const PythonPrograms& python, const std::str
 }  // namespace
 
 int python_steps(const Bench& bench) {
-  const auto each_kind = static_cast<int>(1 + 2 * kTenantCounts.size());
-  return bench.python.empty() ? 0 : static_cast<int>(kKinds.size()) * each_kind;
+  const auto each_kind = static_cast<int>(1 + 2 * kPythonTenantCounts.size());
+  return bench.python.empty() ? 0 : static_cast<int>(kPythonKinds.size()) * each_kind;
 }
 
 void measure_python_pairs(Sharing& sharing) {
   const std::unique_ptr<PythonPrograms> python = python_programs(sharing);
   if (!python) return;
-  for (const char* kind : kKinds) measure_kind(sharing, *python, kind);
+  for (const char* kind : kPythonKinds) measure_kind(sharing, *python, kind);
 }
 
 }  // namespace nvs::bench::pair_case

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kClients = 1000;
 constexpr std::size_t kRunners = 16;
 // All on one GPU; and two on each of eight, which is eight times the windows.
-constexpr std::array<std::size_t, 2> kGpus = {1, 8};
+constexpr std::array<std::size_t, 2> kGpuCounts = {1, 8};
 constexpr std::uint64_t kOpenFiles = 3 * kClients;
 const Target kShareOfCore = {std::nullopt, 20};
 
@@ -56,7 +56,7 @@ void measure_daemon(const Bench& bench, Progress& progress) {
   if (!files || *files < kOpenFiles) {
     throw Failure(fmt::format("{} open files are needed: raise the limit (ulimit -n)", kOpenFiles));
   }
-  for (const std::size_t gpus : kGpus) {
+  for (const std::size_t gpus : kGpuCounts) {
     progress.step(fmt::format("the daemon, {} GPUs", gpus));
     measure(bench, gpus, bench.quick ? 2 : 10);
   }

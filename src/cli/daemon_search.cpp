@@ -11,7 +11,7 @@
 namespace nvs::cli {
 namespace {
 
-constexpr auto kProbeEvery = std::chrono::milliseconds(20);
+constexpr auto kLookEvery = std::chrono::milliseconds(20);
 constexpr auto kRestartMax = std::chrono::seconds(2);
 
 Presence probe_folder(const std::string& folder) {
@@ -33,7 +33,7 @@ Presence wait_for_folder(const std::string& folder) {
   const auto end = std::chrono::steady_clock::now() + kRestartMax;
   Presence presence = probe_folder(folder);
   while (presence != Presence::accepts && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(kProbeEvery);
+    std::this_thread::sleep_for(kLookEvery);
     presence = probe_folder(folder);
   }
   return presence;

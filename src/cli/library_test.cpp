@@ -9,7 +9,7 @@
 namespace nvs::cli {
 namespace {
 
-constexpr ElfMachine kOurs = {ELFCLASS64, ELFDATA2LSB, EM_X86_64};
+constexpr ElfMachine kOurMachine = {ELFCLASS64, ELFDATA2LSB, EM_X86_64};
 
 Outcome<std::string> choose(const LibraryRequest& request, const std::set<std::string>& files) {
   return choose_library(request, [&](const std::string& path) { return files.count(path) > 0; });
@@ -17,7 +17,7 @@ Outcome<std::string> choose(const LibraryRequest& request, const std::set<std::s
 
 ElfFile good_library() {
   ElfFile file;
-  file.machine = kOurs;
+  file.machine = kOurMachine;
   file.native = file.shared_object = true;
   return file;
 }
@@ -66,12 +66,12 @@ TEST(Library, ARelativePathIsMadeAbsolute) {
 }
 
 TEST(Library, AGoodOneGetsNoComplaint) {
-  EXPECT_EQ(complaint_about_library("/a.so", good_library(), kOurs), std::nullopt);
+  EXPECT_EQ(complaint_about_library("/a.so", good_library(), kOurMachine), std::nullopt);
 }
 
 TEST(Library, WhatTheLoaderWouldSkipIsRefused) {
   const auto text = [](const std::string& path, const Result<ElfFile>& file) {
-    return complaint_about_library(path, file, kOurs).value_or("no complaint");
+    return complaint_about_library(path, file, kOurMachine).value_or("no complaint");
   };
   EXPECT_NE(text("/a b.so", good_library()).find("/a b.so: its path has a space"),
             std::string::npos);

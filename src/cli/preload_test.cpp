@@ -8,48 +8,50 @@
 namespace nvs::cli {
 namespace {
 
-const std::string kOurs = "/opt/lib/libnvshare.so";
+const std::string kOurLibrary = "/opt/lib/libnvshare.so";
 
 std::string compose(std::string_view inherited, const std::vector<std::string>& needed = {}) {
-  return compose_preload(inherited, kOurs, needed);
+  return compose_preload(inherited, kOurLibrary, needed);
 }
 
 TEST(Preload, AloneIfNothingWasThere) {
-  EXPECT_EQ(compose(""), kOurs);
-  EXPECT_EQ(compose(" : "), kOurs);
+  EXPECT_EQ(compose(""), kOurLibrary);
+  EXPECT_EQ(compose(" : "), kOurLibrary);
 }
 
 TEST(Preload, InFrontOfWhatIsThere) {
-  EXPECT_EQ(compose("/a.so"), kOurs + ":/a.so");
-  EXPECT_EQ(compose("/a.so /b.so:libc.so"), kOurs + ":/a.so:/b.so:libc.so");
-  EXPECT_EQ(compose(":/a.so::  /b.so:"), kOurs + ":/a.so:/b.so");
+  EXPECT_EQ(compose("/a.so"), kOurLibrary + ":/a.so");
+  EXPECT_EQ(compose("/a.so /b.so:libc.so"), kOurLibrary + ":/a.so:/b.so:libc.so");
+  EXPECT_EQ(compose(":/a.so::  /b.so:"), kOurLibrary + ":/a.so:/b.so");
 }
 
 TEST(Preload, NeverTwice) {
-  EXPECT_EQ(compose(kOurs), kOurs);
-  EXPECT_EQ(compose("/a.so:" + kOurs), kOurs + ":/a.so");
+  EXPECT_EQ(compose(kOurLibrary), kOurLibrary);
+  EXPECT_EQ(compose("/a.so:" + kOurLibrary), kOurLibrary + ":/a.so");
   EXPECT_EQ(compose(compose("/a.so")), compose("/a.so"));
-  EXPECT_EQ(compose("/usr/lib/nvshare/libnvshare.so:libnvshare.so:/a.so"), kOurs + ":/a.so");
-  EXPECT_EQ(compose("/x/libnvshare.so.old"), kOurs + ":/x/libnvshare.so.old");
+  EXPECT_EQ(compose("/usr/lib/nvshare/libnvshare.so:libnvshare.so:/a.so"), kOurLibrary + ":/a.so");
+  EXPECT_EQ(compose("/x/libnvshare.so.old"), kOurLibrary + ":/x/libnvshare.so.old");
   EXPECT_EQ(compose_preload("/x/mine.so:/a.so", "/x/mine.so", {}), "/x/mine.so:/a.so");
 }
 
 TEST(Preload, SanitizerRuntimesStayFirst) {
-  EXPECT_EQ(compose("libasan.so.8"), "libasan.so.8:" + kOurs);
-  EXPECT_EQ(compose("/a.so:/usr/lib/libtsan.so.2"), "/usr/lib/libtsan.so.2:" + kOurs + ":/a.so");
-  EXPECT_EQ(compose(kOurs + ":/x/libclang_rt.asan-x86_64.so"),
-            "/x/libclang_rt.asan-x86_64.so:" + kOurs);
+  EXPECT_EQ(compose("libasan.so.8"), "libasan.so.8:" + kOurLibrary);
+  EXPECT_EQ(compose("/a.so:/usr/lib/libtsan.so.2"),
+            "/usr/lib/libtsan.so.2:" + kOurLibrary + ":/a.so");
+  EXPECT_EQ(compose(kOurLibrary + ":/x/libclang_rt.asan-x86_64.so"),
+            "/x/libclang_rt.asan-x86_64.so:" + kOurLibrary);
 }
 
 TEST(Preload, AProgramBuiltWithAddressSanitizerGetsItsRuntimeFirst) {
-  EXPECT_EQ(compose("", {"libasan.so.8", "libc.so.6"}), "libasan.so.8:" + kOurs);
-  EXPECT_EQ(compose("/a.so", {"libc.so.6", "libasan.so.6"}), "libasan.so.6:" + kOurs + ":/a.so");
+  EXPECT_EQ(compose("", {"libasan.so.8", "libc.so.6"}), "libasan.so.8:" + kOurLibrary);
+  EXPECT_EQ(compose("/a.so", {"libc.so.6", "libasan.so.6"}),
+            "libasan.so.6:" + kOurLibrary + ":/a.so");
   EXPECT_EQ(compose("/x/libasan.so.8:/a.so", {"libasan.so.8"}),
-            "/x/libasan.so.8:" + kOurs + ":/a.so");
+            "/x/libasan.so.8:" + kOurLibrary + ":/a.so");
 }
 
 TEST(Preload, ThreadSanitizerIsNotForcedOnAProgramsChildren) {
-  EXPECT_EQ(compose("", {"libtsan.so.2", "libc.so.6"}), kOurs);
+  EXPECT_EQ(compose("", {"libtsan.so.2", "libc.so.6"}), kOurLibrary);
 }
 
 TEST(Preload, RuntimesAreKnownByName) {

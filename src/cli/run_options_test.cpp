@@ -6,7 +6,7 @@
 namespace nvs::cli {
 namespace {
 
-void expect_bad(const Arguments& arguments, const std::string& part) {
+void expect_bad_run(const Arguments& arguments, const std::string& part) {
   const auto options = parse_run_options(arguments);
   ASSERT_FALSE(options) << part;
   EXPECT_EQ(options.error().code, kExitFailed);
@@ -46,8 +46,8 @@ TEST(RunOptions, HowToShare) {
     EXPECT_EQ(parse_run_options({"--priority", priority, "ls"})->priority, priority);
   }
   EXPECT_TRUE(parse_run_options({"--no-daemon", "ls"})->no_daemon);
-  expect_bad({"--priority", "urgent", "ls"}, "no priority 'urgent': use low, normal or high");
-  expect_bad({"--priority=", "ls"}, "--priority");
+  expect_bad_run({"--priority", "urgent", "ls"}, "no priority 'urgent': use low, normal or high");
+  expect_bad_run({"--priority=", "ls"}, "--priority");
 }
 
 TEST(RunOptions, ADebugFileImpliesDebug) {
@@ -80,16 +80,16 @@ TEST(RunOptions, OnlyTheFirstDashesAreOurs) {
 }
 
 TEST(RunOptions, BadInputIsExplainedInOneLine) {
-  expect_bad({}, "no command to start; write: nvshare run [OPTION...] -- COMMAND");
-  expect_bad({"--debug", "--"}, "no command to start");
-  expect_bad({"--frobnicate", "--", "ls"}, "--frobnicate");
-  expect_bad({"-x", "ls"}, "options of the program stand after it");
-  expect_bad({"--library", "--", "ls"}, "--library");
-  expect_bad({"--library=", "--", "ls"}, "--library");
-  expect_bad({"--library", "", "--", "ls"}, "--library needs the name of a file");
-  expect_bad({"--debug-file", "", "--", "ls"}, "--debug-file needs the name of a file");
-  expect_bad({"--disable", "--debug", "--", "ls"}, "leave one out");
-  expect_bad({"--disable", "--debug-file", "f", "--", "ls"}, "leave one out");
+  expect_bad_run({}, "no command to start; write: nvshare run [OPTION...] -- COMMAND");
+  expect_bad_run({"--debug", "--"}, "no command to start");
+  expect_bad_run({"--frobnicate", "--", "ls"}, "--frobnicate");
+  expect_bad_run({"-x", "ls"}, "options of the program stand after it");
+  expect_bad_run({"--library", "--", "ls"}, "--library");
+  expect_bad_run({"--library=", "--", "ls"}, "--library");
+  expect_bad_run({"--library", "", "--", "ls"}, "--library needs the name of a file");
+  expect_bad_run({"--debug-file", "", "--", "ls"}, "--debug-file needs the name of a file");
+  expect_bad_run({"--disable", "--debug", "--", "ls"}, "leave one out");
+  expect_bad_run({"--disable", "--debug-file", "f", "--", "ls"}, "leave one out");
 }
 
 TEST(RunOptions, HelpNamesTheFormTheOptionsAndExamples) {

@@ -7,11 +7,12 @@
 namespace nvs::cli {
 namespace {
 
-constexpr ElfMachine kOurs = {ELFCLASS64, ELFDATA2LSB, EM_X86_64};
+constexpr ElfMachine kPlanMachine = {ELFCLASS64, ELFDATA2LSB, EM_X86_64};
 
 RunFacts facts() {
-  RunFacts facts{"/l/libnvshare.so", "", "/here/now", kOurs, {"/bin/p", ElfFile{}, false}, {}};
-  facts.target.elf->machine = kOurs;
+  RunFacts facts{"/l/libnvshare.so",           "", "/here/now", kPlanMachine,
+                 {"/bin/p", ElfFile{}, false}, {}};
+  facts.target.elf->machine = kPlanMachine;
   facts.target.elf->native = facts.target.elf->has_interpreter = true;
   return facts;
 }

@@ -8,7 +8,7 @@
 namespace nvs::cli {
 namespace {
 
-RunOptions options() {
+RunOptions sharing_options() {
   RunOptions options;
   options.no_daemon = true;
   return options;
@@ -26,8 +26,8 @@ TEST(Sharing, EachRunIsAnother) {
   const TestFolder folder;
   SharingRequest request;
   request.folder = folder.path("f");
-  const auto first = arrange_sharing(options(), request);
-  const auto second = arrange_sharing(options(), request);
+  const auto first = arrange_sharing(sharing_options(), request);
+  const auto second = arrange_sharing(sharing_options(), request);
   ASSERT_TRUE(first && second);
   EXPECT_TRUE(is_run(first->run));
   EXPECT_NE(first->run, second->run);
@@ -40,14 +40,14 @@ TEST(Sharing, AnInnerRunBelongsToTheOuterOne) {
   SharingRequest request;
   request.folder = folder.path("f");
   request.run = "00000000000000aa";
-  const auto sharing = arrange_sharing(options(), request);
+  const auto sharing = arrange_sharing(sharing_options(), request);
   ASSERT_TRUE(sharing);
   EXPECT_EQ(sharing->run, "00000000000000aa");
 }
 
 TEST(Sharing, VariablesAreChecked) {
   const auto complaint = [](const SharingRequest& request) {
-    const auto sharing = arrange_sharing(options(), request);
+    const auto sharing = arrange_sharing(sharing_options(), request);
     return sharing ? "" : sharing.error().text;
   };
   SharingRequest request;

@@ -13,7 +13,7 @@ namespace {
 
 using std::filesystem::perms;
 
-constexpr ElfMachine kOurs = {ELFCLASS64, ELFDATA2LSB, EM_X86_64};
+constexpr ElfMachine kTargetMachine = {ELFCLASS64, ELFDATA2LSB, EM_X86_64};
 constexpr Caller kUser = {1000, 1000, true};
 
 void expect_failure(const Outcome<std::string>& found, int code, const std::string& part) {
@@ -110,7 +110,7 @@ TEST(InspectTarget, AScriptHasNoElfFile) {
   const TestFolder folder;
   const Target target = inspect_target(folder.write("s", "#!/bin/sh\nexit 3\n", perms::owner_all));
   EXPECT_FALSE(target.elf);
-  EXPECT_EQ(why_not_shared(target, kOurs), std::nullopt);
+  EXPECT_EQ(why_not_shared(target, kTargetMachine), std::nullopt);
 }
 
 TEST(InspectTarget, ThisProgramIsDynamic) {
@@ -122,38 +122,39 @@ TEST(InspectTarget, ThisProgramIsDynamic) {
 
 Target dynamic_program() {
   Target target{"/p", ElfFile{}, false};
-  target.elf->machine = kOurs;
+  target.elf->machine = kTargetMachine;
   target.elf->native = target.elf->has_interpreter = true;
   return target;
 }
 
 TEST(WhyNotShared, ADynamicProgramIs) {
-  EXPECT_EQ(why_not_shared(dynamic_program(), kOurs), std::nullopt);
+  EXPECT_EQ(why_not_shared(dynamic_program(), kTargetMachine), std::nullopt);
 }
 
 TEST(WhyNotShared, StaticProgramsButNotTheLoaderItself) {
   Target target = dynamic_program();
   target.elf->has_interpreter = false;
-  EXPECT_NE(why_not_shared(target, kOurs).value_or("").find("statically linked"),
+  EXPECT_NE(why_not_shared(target, kTargetMachine).value_or("").find("statically linked"),
             std::string::npos);
   target.elf->has_soname = true;
-  EXPECT_EQ(why_not_shared(target, kOurs), std::nullopt);
+  EXPECT_EQ(why_not_shared(target, kTargetMachine), std::nullopt);
 }
 
 TEST(WhyNotShared, ProgramsOfAnotherMachine) {
   Target target = dynamic_program();
   target.elf->native = false;
   target.elf->machine = {ELFCLASS32, ELFDATA2LSB, EM_386};
-  EXPECT_EQ(why_not_shared(target, kOurs),
+  EXPECT_EQ(why_not_shared(target, kTargetMachine),
             "it is a program for i386 (32 bit) and the library is for x86-64");
 }
 
 TEST(WhyNotShared, ProgramsWithRightsOfTheirOwnEvenIfTheyCannotBeRead) {
   Target target = dynamic_program();
   target.gains_privileges = true;
-  EXPECT_NE(why_not_shared(target, kOurs).value_or("").find("sudo nvshare run"), std::string::npos);
+  EXPECT_NE(why_not_shared(target, kTargetMachine).value_or("").find("sudo nvshare run"),
+            std::string::npos);
   target.elf.reset();
-  EXPECT_TRUE(why_not_shared(target, kOurs));
+  EXPECT_TRUE(why_not_shared(target, kTargetMachine));
 }
 
 }  // namespace

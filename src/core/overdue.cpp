@@ -12,8 +12,8 @@ namespace nvs::core {
 namespace {
 
 // What a class has of a GPU at least. The high one has no floor; it is not worse off than others.
-constexpr std::array<int, kPriorities> kShares = {kFloorShareLow, kFloorShareNormal,
-                                                  kFloorShareNormal};
+constexpr std::array<int, kPriorities> kLeastShares = {kFloorShareLow, kFloorShareNormal,
+                                                       kFloorShareNormal};
 
 // Of those of its class that are on the seat's GPU now, the seat itself among them.
 std::int64_t weight_around(const Seat& seat) {
@@ -35,7 +35,7 @@ bool is_older(const Tenant& a, const Tenant& b) {
 
 bool is_overdue(const Tenant& tenant, Instant now) {
   if (tenant.lines == 0) return false;
-  const int share = kShares[static_cast<std::size_t>(tenant.priority)];
+  const int share = kLeastShares[static_cast<std::size_t>(tenant.priority)];
   const Duration waited = now - tenant.waiting_since;
   Duration window;
   std::int64_t weight = 0;

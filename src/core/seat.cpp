@@ -59,4 +59,6 @@ void Seat::count(const Gate& gate, int by) {
   add(this->silent, gate.state == GateState::silent);
 }
 
+std::size_t class_of(const Seat& seat) { return static_cast<std::size_t>(seat.tenant->priority); }
+
 }  // namespace nvs::core

@@ -3,6 +3,7 @@
 // over its gates are kept up to date, so that no decision has to walk through them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -112,5 +113,8 @@ struct Seat {
   bool earns() const;
   void count(const Gate& gate, int by);
 };
+
+// The priority of its tenant, as the place in an array by Priority.
+std::size_t class_of(const Seat& seat);
 
 }  // namespace nvs::core

@@ -18,8 +18,6 @@ constexpr std::uint64_t kBytesToLearnFrom = 4 * kMemoryStep;
 
 constexpr std::array<int, kPriorities> kPassedMax = {kTurnsPassedLow, kTurnsPassedNormal, 0};
 
-std::size_t class_of(const Seat& seat) { return static_cast<std::size_t>(seat.tenant->priority); }
-
 Duration time_to_move(const Gpu& gpu, std::uint64_t bytes) {
   const std::uint64_t rate_per_ms = gpu.memory.turn.rate / 1000;
   return Duration::from_us(static_cast<std::int64_t>(bytes / (rate_per_ms / 1000)));

@@ -14,8 +14,6 @@
 namespace nvs::core {
 namespace {
 
-std::size_t class_of(const Seat& seat) { return static_cast<std::size_t>(seat.tenant->priority); }
-
 void note_presence(Node& node, Seat& seat) {
   const bool waits = seat.waiting || (seat.memory.waits && seat.memory.outside);
   const bool present = seat.hold != Hold::none || waits || seat.beside > 0;

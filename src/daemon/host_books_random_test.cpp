@@ -13,7 +13,7 @@
 namespace nvs::daemon {
 namespace {
 
-constexpr std::uint64_t kSegment = std::uint64_t{2} << 20U;
+constexpr std::uint64_t kRandomSegment = std::uint64_t{2} << 20U;
 
 // Random events, answers in random order, checked against books of another make.
 class RandomHost {
@@ -98,18 +98,18 @@ class RandomHost {
   void need() {
     if (clients_.empty()) return;
     const auto client = pick_client();
-    const std::uint64_t bytes = 1 + pick(6 * kSegment);
+    const std::uint64_t bytes = 1 + pick(6 * kRandomSegment);
     client->second.requests[++ever_] = {bytes};
     books_.need(client->first, ever_, bytes, actions_);
   }
   void keep() {
     if (clients_.empty()) return;
     const auto client = pick_client();
-    const std::uint64_t bytes = pick(2) * pick(6 * kSegment);
+    const std::uint64_t bytes = pick(2) * pick(6 * kRandomSegment);
     const std::uint64_t others = books_.view().kept_bytes - client->second.kept_bytes;
     books_.keep(client->first, bytes, actions_);
     client->second.kept_bytes = books_.view().kept_bytes - others;
-    EXPECT_LT(client->second.kept_bytes, bytes + kSegment);
+    EXPECT_LT(client->second.kept_bytes, bytes + kRandomSegment);
   }
   void give_back() {
     for (const auto& [id, segment] : segments_) {
@@ -161,7 +161,7 @@ class RandomHost {
     segment = {State::held, client->second.tenant, given.client};
     std::uint64_t& open = client->second.requests.at(given.request).open_bytes;
     EXPECT_GT(open, 0U) << "more than was asked for";
-    open -= std::min(open, kSegment);
+    open -= std::min(open, kRandomSegment);
   }
   void take(const HostBooks::Deny& deny) {
     std::uint64_t& open = clients_.at(deny.client).requests.at(deny.request).open_bytes;
@@ -175,7 +175,7 @@ class RandomHost {
     for (const auto& [id, segment] : segments_) {
       ++count[segment.state];
       if (segment.state != State::held) continue;
-      by_tenant[segment.tenant] += kSegment;
+      by_tenant[segment.tenant] += kRandomSegment;
       EXPECT_TRUE(clients_.contains(segment.client)) << "held by one who left";
     }
     std::uint64_t kept = 0;
@@ -185,29 +185,29 @@ class RandomHost {
     }
     const HostView view = books_.view();
     EXPECT_EQ(view.kept_bytes, kept);
-    EXPECT_LE(segments_.size() * kSegment, view.cap_bytes);
-    EXPECT_EQ(view.touching_bytes, count[State::touching] * kSegment);
-    EXPECT_EQ(view.ready_bytes, count[State::ready] * kSegment);
-    EXPECT_EQ(view.held_bytes, count[State::held] * kSegment);
-    EXPECT_EQ(view.freeing_bytes, count[State::freeing] * kSegment);
+    EXPECT_LE(segments_.size() * kRandomSegment, view.cap_bytes);
+    EXPECT_EQ(view.touching_bytes, count[State::touching] * kRandomSegment);
+    EXPECT_EQ(view.ready_bytes, count[State::ready] * kRandomSegment);
+    EXPECT_EQ(view.held_bytes, count[State::held] * kRandomSegment);
+    EXPECT_EQ(view.freeing_bytes, count[State::freeing] * kRandomSegment);
     EXPECT_EQ(view.tenants, by_tenant);
     std::uint64_t promised = 0;
     for (const auto& [id, client] : clients_) {
       for (const auto& [number, request] : client.requests) {
-        promised += (request.open_bytes + kSegment - 1) / kSegment;
+        promised += (request.open_bytes + kRandomSegment - 1) / kRandomSegment;
       }
     }
-    EXPECT_EQ(view.promised_bytes, promised * kSegment);
+    EXPECT_EQ(view.promised_bytes, promised * kRandomSegment);
     EXPECT_LE(view.promised_bytes + view.held_bytes + kept, view.cap_bytes);
-    EXPECT_LE(view.ready_bytes, clients_.empty() ? 0 : kReserve * kSegment);
+    EXPECT_LE(view.ready_bytes, clients_.empty() ? 0 : kReserve * kRandomSegment);
     if (!work_.empty()) return;
     EXPECT_EQ(promised, 0U) << "somebody waits, and nothing is done for it";
-    EXPECT_LE(segments_.size() * kSegment + kept, view.cap_bytes);
+    EXPECT_LE(segments_.size() * kRandomSegment + kept, view.cap_bytes);
   }
 
   std::mt19937_64 random_;
   static constexpr std::uint64_t kReserve = 3;
-  HostBooks books_{plan_host_memory(15 * kSegment)};
+  HostBooks books_{plan_host_memory(15 * kRandomSegment)};
   HostBooks::Actions actions_;
   std::uint64_t ever_ = 0;
   std::uint64_t newest_ = 0;

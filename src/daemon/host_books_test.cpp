@@ -8,7 +8,7 @@
 namespace nvs::daemon {
 namespace {
 
-constexpr std::uint64_t kSegment = std::uint64_t{2} << 20U;
+constexpr std::uint64_t kBooksSegment = std::uint64_t{2} << 20U;
 constexpr core::ClientId kFirst{1}, kSecond{2}, kThird{3};
 
 core::TenantId tenant(std::uint64_t number) { return core::TenantId{number}; }
@@ -37,7 +37,7 @@ class HostBooksTest : public ::testing::Test {
  protected:
   void join(core::ClientId client, std::uint64_t of) { books_.join(client, tenant(of), actions_); }
   void need(core::ClientId client, std::uint64_t segments, std::uint64_t request = 0) {
-    books_.need(client, request, segments * kSegment, actions_);
+    books_.need(client, request, segments * kBooksSegment, actions_);
   }
   // Everything that takes time, until nothing is left to do.
   void work() {
@@ -59,10 +59,10 @@ class HostBooksTest : public ::testing::Test {
     work();
     const HostView view = books_.view();
     const auto found = view.tenants.find(tenant(of));
-    return found == view.tenants.end() ? 0 : found->second / kSegment;
+    return found == view.tenants.end() ? 0 : found->second / kBooksSegment;
   }
 
-  HostBooks books_{plan_host_memory(8 * kSegment)};
+  HostBooks books_{plan_host_memory(8 * kBooksSegment)};
   HostBooks::Actions actions_;
   std::vector<HostBooks::HandOver> given_;
   std::vector<HostBooks::Deny> denied_;
@@ -70,9 +70,9 @@ class HostBooksTest : public ::testing::Test {
 
 TEST_F(HostBooksTest, ARequestIsServedPieceByPiece) {
   join(kFirst, 1);
-  books_.need(kFirst, 5, 2 * kSegment + 1, actions_);
-  EXPECT_EQ(books_.view().promised_bytes, 3 * kSegment);
-  EXPECT_EQ(books_.view().touching_bytes, kHostTouchingMax * kSegment);
+  books_.need(kFirst, 5, 2 * kBooksSegment + 1, actions_);
+  EXPECT_EQ(books_.view().promised_bytes, 3 * kBooksSegment);
+  EXPECT_EQ(books_.view().touching_bytes, kHostTouchingMax * kBooksSegment);
   EXPECT_EQ(held(1), 3U);
   ASSERT_EQ(given_.size(), 3U);
   for (const auto& given : given_) {
@@ -91,7 +91,7 @@ TEST_F(HostBooksTest, WhatIsGivenBackGoesToTheSystem) {
   EXPECT_FALSE(books_.give_back(kFirst, SegmentId{99}, actions_));
   ASSERT_TRUE(books_.give_back(kFirst, segment, actions_));
   EXPECT_FALSE(books_.give_back(kFirst, segment, actions_)) << "twice";
-  EXPECT_EQ(books_.view().freeing_bytes, kSegment);
+  EXPECT_EQ(books_.view().freeing_bytes, kBooksSegment);
   EXPECT_EQ(books_.view().held_bytes, 0U);
   need(kFirst, 1);
   work();
@@ -114,7 +114,7 @@ TEST_F(HostBooksTest, TheLastQuarterIsForTheNextOne) {
   ASSERT_EQ(denied_.size(), 1U);
   EXPECT_EQ(denied_[0].reason, wire::HostDenial::share);
   EXPECT_EQ(denied_[0].request, 5U);
-  EXPECT_EQ(denied_[0].bytes, 3 * kSegment);
+  EXPECT_EQ(denied_[0].bytes, 3 * kBooksSegment);
   join(kSecond, 2);
   need(kSecond, 3);
   EXPECT_EQ(held(2), 2U);
@@ -171,9 +171,9 @@ TEST_F(HostBooksTest, WhatIsBeingFreedIsWaitedFor) {
   work();
   join(kSecond, 2);
   books_.leave(kFirst, actions_);
-  EXPECT_EQ(books_.view().freeing_bytes, 6 * kSegment);
+  EXPECT_EQ(books_.view().freeing_bytes, 6 * kBooksSegment);
   need(kSecond, 6);
-  EXPECT_EQ(books_.view().touching_bytes, 2 * kSegment) << "there is no room for more so far";
+  EXPECT_EQ(books_.view().touching_bytes, 2 * kBooksSegment) << "there is no room for more so far";
   EXPECT_EQ(held(2), 6U);
   EXPECT_TRUE(denied_.empty());
 }
@@ -188,10 +188,10 @@ TEST_F(HostBooksTest, TheReserveComesWithTheSecondTenantAndTheFirstRequest) {
   EXPECT_EQ(books_.view().ready_bytes, 0U) << "another client, but the same tenant";
   join(kThird, 2);
   work();
-  EXPECT_EQ(books_.view().ready_bytes, 2 * kSegment);
+  EXPECT_EQ(books_.view().ready_bytes, 2 * kBooksSegment);
   books_.leave(kThird, actions_);
   work();
-  EXPECT_EQ(books_.view().ready_bytes, 2 * kSegment) << "kept for who comes next";
+  EXPECT_EQ(books_.view().ready_bytes, 2 * kBooksSegment) << "kept for who comes next";
   need(kFirst, 1);
   EXPECT_EQ(actions_.size(), 1U);
   EXPECT_TRUE(std::holds_alternative<HostBooks::HandOver>(actions_.at(0))) << "at once";
@@ -227,10 +227,10 @@ TEST_F(HostBooksTest, WithoutMemoryWhoeverWaitsIsDenied) {
   work();
   ASSERT_EQ(denied_.size(), 2U);
   EXPECT_EQ(denied_[0].reason, wire::HostDenial::no_memory);
-  EXPECT_EQ(denied_[0].bytes, 3 * kSegment);
+  EXPECT_EQ(denied_[0].bytes, 3 * kBooksSegment);
   EXPECT_EQ(denied_[1].client, kSecond);
   EXPECT_EQ(books_.view().promised_bytes, 0U);
-  EXPECT_EQ(books_.view().touching_bytes, kSegment) << "the other one, and no new one";
+  EXPECT_EQ(books_.view().touching_bytes, kBooksSegment) << "the other one, and no new one";
   EXPECT_EQ(books_.view().ready_bytes, 0U);
   books_.failed(second.segment, actions_);
   work();
@@ -243,17 +243,17 @@ TEST_F(HostBooksTest, WithoutMemoryWhoeverWaitsIsDenied) {
 TEST_F(HostBooksTest, WhatWasKeptFromAnEarlierDaemonCountsAsLent) {
   join(kFirst, 1);
   join(kSecond, 2);
-  books_.keep(kFirst, 3 * kSegment - 1, actions_);
-  EXPECT_EQ(books_.view().kept_bytes, 3 * kSegment);
+  books_.keep(kFirst, 3 * kBooksSegment - 1, actions_);
+  EXPECT_EQ(books_.view().kept_bytes, 3 * kBooksSegment);
   EXPECT_EQ(held(1), 3U);
   need(kFirst, 8);
   EXPECT_EQ(held(1), 6U) << "a quarter is the other's";
   need(kSecond, 8);
   EXPECT_EQ(held(2), 2U);
   ASSERT_EQ(denied_.size(), 2U);
-  EXPECT_EQ(denied_[1].bytes, 6 * kSegment);
-  books_.keep(kFirst, kSegment, actions_);  // some of it was let go
-  EXPECT_EQ(books_.view().kept_bytes, kSegment);
+  EXPECT_EQ(denied_[1].bytes, 6 * kBooksSegment);
+  books_.keep(kFirst, kBooksSegment, actions_);  // some of it was let go
+  EXPECT_EQ(books_.view().kept_bytes, kBooksSegment);
   need(kSecond, 2);
   EXPECT_EQ(held(2), 4U);
   books_.leave(kFirst, actions_);
@@ -264,7 +264,7 @@ TEST_F(HostBooksTest, WhatWasKeptFromAnEarlierDaemonCountsAsLent) {
 TEST_F(HostBooksTest, WhoSaysThatItKeptAllTakesNothingFromOthers) {
   join(kFirst, 1);
   join(kSecond, 2);
-  books_.keep(kFirst, 1000 * kSegment, actions_);
+  books_.keep(kFirst, 1000 * kBooksSegment, actions_);
   EXPECT_EQ(held(1), 6U) << "as if it had asked";
   need(kSecond, 2);
   EXPECT_EQ(held(2), 2U);
@@ -275,16 +275,16 @@ TEST_F(HostBooksTest, WhatWasKeptTakesThePlaceOfWhatWasMadeAhead) {
   join(kSecond, 2);
   need(kSecond, 2);
   EXPECT_EQ(held(2), 2U);
-  EXPECT_EQ(books_.view().ready_bytes, 2 * kSegment);
-  books_.keep(kFirst, 5 * kSegment, actions_);
+  EXPECT_EQ(books_.view().ready_bytes, 2 * kBooksSegment);
+  books_.keep(kFirst, 5 * kBooksSegment, actions_);
   EXPECT_EQ(held(1), 5U);
-  EXPECT_EQ(books_.view().ready_bytes, kSegment);
+  EXPECT_EQ(books_.view().ready_bytes, kBooksSegment);
 }
 
 TEST_F(HostBooksTest, WithoutAPoolNothingIsKept) {
   HostBooks none{HostPlan{}};
   none.join(kFirst, tenant(1), actions_);
-  none.keep(kFirst, kSegment, actions_);
+  none.keep(kFirst, kBooksSegment, actions_);
   EXPECT_EQ(none.view().kept_bytes, 0U);
 }
 

@@ -17,9 +17,9 @@
 namespace nvs::daemon {
 namespace {
 
-constexpr std::uint64_t kSegment = wire::kHostSegmentUnit;
-constexpr core::ClientId kFirst{1}, kSecond{2};
-constexpr core::TenantId kTenant{1}, kOther{2};
+constexpr std::uint64_t kPoolSegment = wire::kHostSegmentUnit;
+constexpr core::ClientId kPoolFirst{1}, kPoolSecond{2};
+constexpr core::TenantId kTenant{1}, kOtherTenant{2};
 
 std::ptrdiff_t open_files() {
   const std::filesystem::directory_iterator files("/proc/self/fd");
@@ -65,55 +65,55 @@ class HostPoolTest : public ::testing::Test {
   std::uint64_t available_ = ~std::uint64_t{0};
   UniqueFd daemon_end_;
   TestClient client_{daemon_end_};
-  Session session_{kFirst, std::move(daemon_end_), Instant{}};
-  HostPool pool_{plan_host_memory(8 * kSegment), workers(), {}, [this] { return available_; }};
+  Session session_{kPoolFirst, std::move(daemon_end_), Instant{}};
+  HostPool pool_{plan_host_memory(8 * kPoolSegment), workers(), {}, [this] { return available_; }};
 };
 
 TEST_F(HostPoolTest, SegmentsAreMadeWhenTheyArrive) {
-  pool_.join(kFirst, kTenant);
-  const Got got = get(pool_, kFirst);
+  pool_.join(kPoolFirst, kTenant);
+  const Got got = get(pool_, kPoolFirst);
   EXPECT_EQ(got.message.request, 9U);
-  EXPECT_EQ(got.message.bytes, kSegment);
-  EXPECT_EQ(bytes_made(got.memfd.get()), kSegment);
-  EXPECT_EQ(pool_.view().tenants.at(kTenant), kSegment);
+  EXPECT_EQ(got.message.bytes, kPoolSegment);
+  EXPECT_EQ(bytes_made(got.memfd.get()), kPoolSegment);
+  EXPECT_EQ(pool_.view().tenants.at(kTenant), kPoolSegment);
 }
 
 TEST_F(HostPoolTest, WhatIsGivenBackIsGoneEvenIfTheClientKeepsIt) {
-  pool_.join(kFirst, kTenant);
-  const Got got = get(pool_, kFirst);
-  const auto mapping = *os::SharedMapping::create(got.memfd.get(), 0, kSegment);
-  std::memset(mapping.data(), 'x', kSegment);
-  EXPECT_FALSE(pool_.give_back(kFirst, {.segment = got.message.segment + 1}));
-  ASSERT_TRUE(pool_.give_back(kFirst, {.segment = got.message.segment}));
+  pool_.join(kPoolFirst, kTenant);
+  const Got got = get(pool_, kPoolFirst);
+  const auto mapping = *os::SharedMapping::create(got.memfd.get(), 0, kPoolSegment);
+  std::memset(mapping.data(), 'x', kPoolSegment);
+  EXPECT_FALSE(pool_.give_back(kPoolFirst, {.segment = got.message.segment + 1}));
+  ASSERT_TRUE(pool_.give_back(kPoolFirst, {.segment = got.message.segment}));
   work(pool_);
   EXPECT_EQ(bytes_made(got.memfd.get()), 0U);
   EXPECT_EQ(pool_.view().held_bytes, 0U);
 }
 
 TEST_F(HostPoolTest, NobodyGetsWhatAnotherHad) {
-  pool_.join(kFirst, kTenant);
-  const Got first = get(pool_, kFirst);
-  const auto mapping = *os::SharedMapping::create(first.memfd.get(), 0, kSegment);
-  std::memset(mapping.data(), 'x', kSegment);
-  pool_.leave(kFirst);
-  pool_.join(kSecond, kOther);
-  const Got second = get(pool_, kSecond);
+  pool_.join(kPoolFirst, kTenant);
+  const Got first = get(pool_, kPoolFirst);
+  const auto mapping = *os::SharedMapping::create(first.memfd.get(), 0, kPoolSegment);
+  std::memset(mapping.data(), 'x', kPoolSegment);
+  pool_.leave(kPoolFirst);
+  pool_.join(kPoolSecond, kOtherTenant);
+  const Got second = get(pool_, kPoolSecond);
   EXPECT_NE(second.message.segment, first.message.segment);
-  const auto fresh = *os::SharedMapping::create(second.memfd.get(), 0, kSegment);
+  const auto fresh = *os::SharedMapping::create(second.memfd.get(), 0, kPoolSegment);
   EXPECT_EQ(fresh.data()[0], std::byte{0});
-  std::memset(mapping.data(), 'y', kSegment);
+  std::memset(mapping.data(), 'y', kPoolSegment);
   EXPECT_EQ(fresh.data()[0], std::byte{0});
 }
 
 TEST_F(HostPoolTest, DescriptorsGoWithTheirSegments) {
   const std::ptrdiff_t before = open_files();
   for (int i = 0; i < 5; ++i) {
-    pool_.join(kFirst, kTenant);
-    pool_.join(kSecond, kOther);  // for a reserve
-    get(pool_, kFirst);
+    pool_.join(kPoolFirst, kTenant);
+    pool_.join(kPoolSecond, kOtherTenant);  // for a reserve
+    get(pool_, kPoolFirst);
     EXPECT_EQ(open_files(), before + 3);
-    pool_.leave(kFirst);
-    pool_.leave(kSecond);
+    pool_.leave(kPoolFirst);
+    pool_.leave(kPoolSecond);
     work(pool_);
     EXPECT_EQ(open_files(), before);
   }
@@ -122,37 +122,37 @@ TEST_F(HostPoolTest, DescriptorsGoWithTheirSegments) {
 TEST_F(HostPoolTest, WhatClientsHoldOutlivesTheDaemon) {
   Got got;
   {
-    HostPool pool{plan_host_memory(8 * kSegment), workers(), {}, [this] { return available_; }};
-    pool.join(kFirst, kTenant);
-    got = get(pool, kFirst);
-    const auto mapping = *os::SharedMapping::create(got.memfd.get(), 0, kSegment);
-    std::memset(mapping.data(), 'x', kSegment);
-    pool.need(kFirst, {.request = 1, .bytes = 4 * kSegment});  // under way when it ends
+    HostPool pool{plan_host_memory(8 * kPoolSegment), workers(), {}, [this] { return available_; }};
+    pool.join(kPoolFirst, kTenant);
+    got = get(pool, kPoolFirst);
+    const auto mapping = *os::SharedMapping::create(got.memfd.get(), 0, kPoolSegment);
+    std::memset(mapping.data(), 'x', kPoolSegment);
+    pool.need(kPoolFirst, {.request = 1, .bytes = 4 * kPoolSegment});  // under way when it ends
   }
-  const auto mapping = *os::SharedMapping::create(got.memfd.get(), 0, kSegment);
-  EXPECT_EQ(mapping.data()[kSegment - 1], std::byte{'x'});
+  const auto mapping = *os::SharedMapping::create(got.memfd.get(), 0, kPoolSegment);
+  EXPECT_EQ(mapping.data()[kPoolSegment - 1], std::byte{'x'});
 }
 
 TEST_F(HostPoolTest, WhenLittleMemoryIsLeftNoneIsLent) {
-  pool_.join(kFirst, kTenant);
-  available_ = kHostMarginBytes + kSegment - 1;
-  pool_.need(kFirst, {.request = 5, .bytes = 2 * kSegment});
+  pool_.join(kPoolFirst, kTenant);
+  available_ = kHostMarginBytes + kPoolSegment - 1;
+  pool_.need(kPoolFirst, {.request = 5, .bytes = 2 * kPoolSegment});
   const auto answers = pool_.take_answers();
   ASSERT_EQ(answers.size(), 1U);
   const auto& denied = std::get<wire::HostDenied>(answers[0].message);
   EXPECT_EQ(denied.reason, static_cast<wire::u32>(wire::HostDenial::no_memory));
-  EXPECT_EQ(denied.bytes, 2 * kSegment);
+  EXPECT_EQ(denied.bytes, 2 * kPoolSegment);
   work(pool_);
-  available_ = kHostMarginBytes + kSegment;
-  get(pool_, kFirst);
+  available_ = kHostMarginBytes + kPoolSegment;
+  get(pool_, kPoolFirst);
 }
 
 TEST_F(HostPoolTest, AFullSocketKeepsTheDescriptor) {
   std::uint64_t sent = 0;
   while (session_.send(wire::Pong{}) == Session::Output::flowing) ++sent;
-  pool_.join(kFirst, kTenant);
+  pool_.join(kPoolFirst, kTenant);
   const std::ptrdiff_t before = open_files();
-  pool_.need(kFirst, {.request = 9, .bytes = 1});
+  pool_.need(kPoolFirst, {.request = 9, .bytes = 1});
   work(pool_);
   for (const HostPool::Answer& answer : pool_.take_answers()) pool_.send(answer, session_);
   EXPECT_EQ(open_files(), before + 2) << "the pool's own, and one for the client";
@@ -166,8 +166,8 @@ TEST_F(HostPoolTest, AFullSocketKeepsTheDescriptor) {
   EXPECT_EQ(open_files(), before + 1);
   for (; read <= sent; ++read) client_.expect<wire::Pong>();
   UniqueFd memfd;
-  EXPECT_EQ(client_.expect<wire::HostSegment>(memfd).bytes, kSegment);
-  EXPECT_EQ(bytes_made(memfd.get()), kSegment);
+  EXPECT_EQ(client_.expect<wire::HostSegment>(memfd).bytes, kPoolSegment);
+  EXPECT_EQ(bytes_made(memfd.get()), kPoolSegment);
 }
 
 TEST(HostWorkers, FailuresAreTold) {
@@ -186,7 +186,7 @@ TEST(HostWorkers, FailuresAreTold) {
 
 // More than one piece of each: the pieces make up the whole, and no more.
 TEST(HostWorkers, PiecesMakeUpTheWhole) {
-  constexpr std::uint64_t kBytes = kHostPieceBytes + kSegment;
+  constexpr std::uint64_t kBytes = kHostPieceBytes + kPoolSegment;
   const auto workers = std::move(*HostWorkers::create(3, {}));
   UniqueFd memfd = *os::make_memfd("test", kBytes);
   const UniqueFd kept{::dup(memfd.get())};

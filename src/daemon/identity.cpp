@@ -19,7 +19,7 @@ constexpr int kPeerPidfd = 77;
 constexpr std::size_t kProcFileMax = std::size_t{256} << 10U;
 constexpr std::size_t kShortId = 12;
 
-Result<std::string> read_file(const std::string& path) {
+Result<std::string> read_proc_file(const std::string& path) {
   const UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (!fd) return tl::unexpected(Error::from_errno(errno, "a file of the peer's process"));
   std::string text;
@@ -37,13 +37,13 @@ Result<std::string> read_file(const std::string& path) {
 
 // A kernel that has no cgroups has no such file, and no containers.
 Result<std::string> read_cgroups(const std::string& process) {
-  Result<std::string> text = read_file(process + "/cgroup");
+  Result<std::string> text = read_proc_file(process + "/cgroup");
   if (!text && text.error().sys == ENOENT) return std::string();
   return text;
 }
 
 Result<std::uint64_t> read_start(const std::string& process) {
-  const std::string stat = NVS_TRY(read_file(process + "/stat"));
+  const std::string stat = NVS_TRY(read_proc_file(process + "/stat"));
   const std::optional<std::uint64_t> ticks = start_time(stat);
   if (!ticks)
     return tl::unexpected(Error{Errc::kInvalidInput, 0, "/proc/PID/stat has another form"});

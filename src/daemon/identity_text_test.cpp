@@ -9,7 +9,7 @@
 namespace nvs::daemon {
 namespace {
 
-const std::string kId = "3f4e1c0d9b8a7f6e5d4c3b2a190807060504030201f0e0d0c0b0a09080706050";
+const std::string kContainer = "3f4e1c0d9b8a7f6e5d4c3b2a190807060504030201f0e0d0c0b0a09080706050";
 const std::string kOther = "aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbccccccccccccccccdddddddddddddddd";
 const std::string kPod = "pod0a1b2c3d_1111_2222_3333_444455556666";
 
@@ -30,52 +30,55 @@ std::vector<Case> real_world() {
       {"service", "0::/system.slice/ssh.service\n", ""},
       {"root of everything", "0::/\n", ""},
       {"no cgroups", "", ""},
-      {"containerd, systemd, v2", "0::" + slices + "cri-containerd-" + kId + ".scope\n",
-       slices + "cri-containerd-" + kId + ".scope"},
-      {"containerd, cgroupfs, v2", "0::/kubepods/burstable/pod0a1b2c3d-1111/" + kId + "\n",
-       "/kubepods/burstable/pod0a1b2c3d-1111/" + kId},
+      {"containerd, systemd, v2", "0::" + slices + "cri-containerd-" + kContainer + ".scope\n",
+       slices + "cri-containerd-" + kContainer + ".scope"},
+      {"containerd, cgroupfs, v2", "0::/kubepods/burstable/pod0a1b2c3d-1111/" + kContainer + "\n",
+       "/kubepods/burstable/pod0a1b2c3d-1111/" + kContainer},
       {"containerd, systemd names with the cgroupfs driver",
        "0::/system.slice/containerd.service/kubepods-besteffort-" + kPod +
-           ".slice:cri-containerd:" + kId + "\n",
+           ".slice:cri-containerd:" + kContainer + "\n",
        "/system.slice/containerd.service/kubepods-besteffort-" + kPod +
-           ".slice:cri-containerd:" + kId},
+           ".slice:cri-containerd:" + kContainer},
       {"guaranteed pod",
-       "0::/kubepods.slice/kubepods-" + kPod + ".slice/cri-containerd-" + kId + ".scope\n",
-       "/kubepods.slice/kubepods-" + kPod + ".slice/cri-containerd-" + kId + ".scope"},
-      {"crio, systemd, with a leaf below", "0::" + slices + "crio-" + kId + ".scope/container\n",
-       slices + "crio-" + kId + ".scope"},
-      {"crio, cgroupfs", "0::/kubepods/pod1/crio-" + kId + "\n", "/kubepods/pod1/crio-" + kId},
-      {"docker, systemd", "0::/system.slice/docker-" + kId + ".scope\n",
-       "/system.slice/docker-" + kId + ".scope"},
-      {"docker, cgroupfs", "0::/docker/" + kId + "\n", "/docker/" + kId},
-      {"podman as root", "0::/machine.slice/libpod-" + kId + ".scope/container\n",
-       "/machine.slice/libpod-" + kId + ".scope"},
+       "0::/kubepods.slice/kubepods-" + kPod + ".slice/cri-containerd-" + kContainer + ".scope\n",
+       "/kubepods.slice/kubepods-" + kPod + ".slice/cri-containerd-" + kContainer + ".scope"},
+      {"crio, systemd, with a leaf below",
+       "0::" + slices + "crio-" + kContainer + ".scope/container\n",
+       slices + "crio-" + kContainer + ".scope"},
+      {"crio, cgroupfs", "0::/kubepods/pod1/crio-" + kContainer + "\n",
+       "/kubepods/pod1/crio-" + kContainer},
+      {"docker, systemd", "0::/system.slice/docker-" + kContainer + ".scope\n",
+       "/system.slice/docker-" + kContainer + ".scope"},
+      {"docker, cgroupfs", "0::/docker/" + kContainer + "\n", "/docker/" + kContainer},
+      {"podman as root", "0::/machine.slice/libpod-" + kContainer + ".scope/container\n",
+       "/machine.slice/libpod-" + kContainer + ".scope"},
       {"podman of a user",
-       "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kId +
+       "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kContainer +
            ".scope/container\n",
-       "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kId + ".scope"},
-      {"podman, cgroupfs", "0::/libpod_parent/libpod-" + kId + "\n",
-       "/libpod_parent/libpod-" + kId},
-      {"nerdctl", "0::/system.slice/nerdctl-" + kId + ".scope\n",
-       "/system.slice/nerdctl-" + kId + ".scope"},
-      {"ecs", "0::/ecs/55091c13-b8cf-4801-b527-f4601742204d/" + kId + "\n",
-       "/ecs/55091c13-b8cf-4801-b527-f4601742204d/" + kId},
-      {"systemd inside the container", "0::/docker/" + kId + "/system.slice/jupyter.service\n",
-       "/docker/" + kId},
-      {"a container in a container", "0::/docker/" + kId + "/docker/" + kOther + "\n",
-       "/docker/" + kId},
-      {"from within a cgroup namespace", "0::/../cri-containerd-" + kId + ".scope\n",
-       "/../cri-containerd-" + kId + ".scope"},
-      {"its cgroup was removed", "0::/docker/" + kId + " (deleted)\n", "/docker/" + kId},
+       "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kContainer + ".scope"},
+      {"podman, cgroupfs", "0::/libpod_parent/libpod-" + kContainer + "\n",
+       "/libpod_parent/libpod-" + kContainer},
+      {"nerdctl", "0::/system.slice/nerdctl-" + kContainer + ".scope\n",
+       "/system.slice/nerdctl-" + kContainer + ".scope"},
+      {"ecs", "0::/ecs/55091c13-b8cf-4801-b527-f4601742204d/" + kContainer + "\n",
+       "/ecs/55091c13-b8cf-4801-b527-f4601742204d/" + kContainer},
+      {"systemd inside the container",
+       "0::/docker/" + kContainer + "/system.slice/jupyter.service\n", "/docker/" + kContainer},
+      {"a container in a container", "0::/docker/" + kContainer + "/docker/" + kOther + "\n",
+       "/docker/" + kContainer},
+      {"from within a cgroup namespace", "0::/../cri-containerd-" + kContainer + ".scope\n",
+       "/../cri-containerd-" + kContainer + ".scope"},
+      {"its cgroup was removed", "0::/docker/" + kContainer + " (deleted)\n",
+       "/docker/" + kContainer},
       {"v1",
-       "12:devices:/docker/" + kId + "\n11:cpu,cpuacct:/docker/" + kId +
-           "\n1:name=systemd:/docker/" + kId + "\n0::/system.slice/containerd.service\n",
-       "/docker/" + kId},
-      {"v1 without systemd", "3:cpuset:/\n2:memory:/kubepods/pod1/" + kId + "\n1:cpu:/\n",
-       "/kubepods/pod1/" + kId},
-      {"v1, only in a hierarchy that is rarely there", "2:rdma:/docker/" + kId + "\n1:cpu:/\n",
-       "/docker/" + kId},
-      {"no end of line", "0::/docker/" + kId, "/docker/" + kId},
+       "12:devices:/docker/" + kContainer + "\n11:cpu,cpuacct:/docker/" + kContainer +
+           "\n1:name=systemd:/docker/" + kContainer + "\n0::/system.slice/containerd.service\n",
+       "/docker/" + kContainer},
+      {"v1 without systemd", "3:cpuset:/\n2:memory:/kubepods/pod1/" + kContainer + "\n1:cpu:/\n",
+       "/kubepods/pod1/" + kContainer},
+      {"v1, only in a hierarchy that is rarely there",
+       "2:rdma:/docker/" + kContainer + "\n1:cpu:/\n", "/docker/" + kContainer},
+      {"no end of line", "0::/docker/" + kContainer, "/docker/" + kContainer},
   };
 }
 
@@ -85,36 +88,39 @@ TEST(ContainerPath, IsFoundOnRealSystems) {
 }
 
 TEST(ContainerPath, OneHierarchyDecidesForAllProcessesOfAContainer) {
-  const std::string v2_last =
-      "5:memory:/docker/" + kId + "/a\n1:name=systemd:/system/docker-" + kId + ".scope\n";
-  const std::string v2_first =
-      "1:name=systemd:/system/docker-" + kId + ".scope\n5:memory:/docker/" + kId + "/b\n";
+  const std::string v2_last = "5:memory:/docker/" + kContainer +
+                              "/a\n1:name=systemd:/system/docker-" + kContainer + ".scope\n";
+  const std::string v2_first = "1:name=systemd:/system/docker-" + kContainer +
+                               ".scope\n5:memory:/docker/" + kContainer + "/b\n";
   EXPECT_EQ(container_path(v2_last, kHost), container_path(v2_first, kHost));
 }
 
 TEST(ContainerPath, NamesThatLookLikeIdsAreNot) {
   for (const std::string& name :
-       {kId.substr(1), kId + "0", "A" + kId.substr(1), "g" + kId.substr(1), "x" + kId, kId + "x",
-        "docker-" + kId.substr(0, 63) + "G.scope", std::string("docker-.scope"),
+       {kContainer.substr(1), kContainer + "0", "A" + kContainer.substr(1),
+        "g" + kContainer.substr(1), "x" + kContainer, kContainer + "x",
+        "docker-" + kContainer.substr(0, 63) + "G.scope", std::string("docker-.scope"),
         std::string(5000, 'a')})
     EXPECT_FALSE(container_path("0::/docker/" + name + "\n", kHost)) << name;
 }
 
 // Whoever may make cgroups can name them as he likes, but not place them above his own.
 TEST(ContainerPath, NobodyGetsIntoAnothersTenantByName) {
-  const std::string victim = "0::/system.slice/docker-" + kId + ".scope\n";
+  const std::string victim = "0::/system.slice/docker-" + kContainer + ".scope\n";
   for (const std::string& hostile :
-       {"0::/system.slice/docker-" + kOther + ".scope/docker-" + kId + ".scope\n",
-        "0::/user.slice/user-1000.slice/user@1000.service/docker-" + kId + ".scope\n",
-        "0::/docker/" + kOther + "/0::/system.slice/docker-" + kId + ".scope\n"})
+       {"0::/system.slice/docker-" + kOther + ".scope/docker-" + kContainer + ".scope\n",
+        "0::/user.slice/user-1000.slice/user@1000.service/docker-" + kContainer + ".scope\n",
+        "0::/docker/" + kOther + "/0::/system.slice/docker-" + kContainer + ".scope\n"})
     EXPECT_NE(container_path(hostile, kHost), container_path(victim, kHost)) << hostile;
 }
 
 TEST(ContainerPath, LinesThatAreNoneArePassedOver) {
-  EXPECT_FALSE(container_path("docker/" + kId + "\n:\n\n1:/docker/" + kId + "\n", kHost));
-  EXPECT_EQ(container_path("garbage\n\n0::/docker/" + kId + "\n", kHost), "/docker/" + kId);
+  EXPECT_FALSE(
+      container_path("docker/" + kContainer + "\n:\n\n1:/docker/" + kContainer + "\n", kHost));
+  EXPECT_EQ(container_path("garbage\n\n0::/docker/" + kContainer + "\n", kHost),
+            "/docker/" + kContainer);
   EXPECT_FALSE(container_path("0::docker\n0::\n::\n0::////\n", kHost));
-  EXPECT_EQ(container_path("0:::" + kId + ":\n", "").value_or(""), "");
+  EXPECT_EQ(container_path("0:::" + kContainer + ":\n", "").value_or(""), "");
 }
 
 // Kubernetes in Docker on cgroups of version 1: the daemon sees the node's own container around
@@ -122,25 +128,26 @@ TEST(ContainerPath, LinesThatAreNoneArePassedOver) {
 TEST(ContainerPath, ContainersAroundTheDaemonDoNotCount) {
   const std::string node = "/docker/" + kOther;
   const std::string own = "0::" + node + "/kubepods/podD/" + std::string(64, 'd') + "/leaf\n";
-  EXPECT_EQ(container_path("0::" + node + "/kubepods/podA/" + kId + "/leaf\n", own),
-            node + "/kubepods/podA/" + kId);
+  EXPECT_EQ(container_path("0::" + node + "/kubepods/podA/" + kContainer + "/leaf\n", own),
+            node + "/kubepods/podA/" + kContainer);
   EXPECT_FALSE(container_path(own, own));
   EXPECT_FALSE(
       container_path("0::" + node + "/kubepods/podD/" + std::string(64, 'd') + "/other\n", own));
   EXPECT_FALSE(container_path("0::" + node + "/system.slice/kubelet.service\n", own));
   EXPECT_FALSE(container_path("0::/user.slice\n", own));
-  EXPECT_EQ(container_path("0::/docker/" + kId + "\n", own), "/docker/" + kId);
+  EXPECT_EQ(container_path("0::/docker/" + kContainer + "\n", own), "/docker/" + kContainer);
 }
 
 TEST(ContainerPath, APartIsSharedAsAWholeOrNotAtAll) {
-  const std::string own = "0::/pods/" + kId + "\n";
-  EXPECT_EQ(container_path("0::/pods/" + kId + ".scope\n", own), "/pods/" + kId + ".scope");
+  const std::string own = "0::/pods/" + kContainer + "\n";
+  EXPECT_EQ(container_path("0::/pods/" + kContainer + ".scope\n", own),
+            "/pods/" + kContainer + ".scope");
 }
 
 TEST(ContainerId, IsInTheLastPart) {
-  EXPECT_EQ(container_id("/docker/" + kId), kId);
-  EXPECT_EQ(container_id("/a/cri-containerd-" + kId + ".scope"), kId);
-  EXPECT_EQ(container_id("/docker/" + kId + "/leaf"), "");
+  EXPECT_EQ(container_id("/docker/" + kContainer), kContainer);
+  EXPECT_EQ(container_id("/a/cri-containerd-" + kContainer + ".scope"), kContainer);
+  EXPECT_EQ(container_id("/docker/" + kContainer + "/leaf"), "");
   EXPECT_EQ(container_id(""), "");
 }
 

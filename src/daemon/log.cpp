@@ -88,7 +88,7 @@ bool is_plain(std::string_view text) {
   return !text.empty();
 }
 
-std::string quoted(std::string_view text) {
+std::string quoted_text(std::string_view text) {
   if (text.size() <= kLogValueMax && is_plain(text)) return std::string(text);
   std::string out = "\"";
   while (!text.empty()) {
@@ -154,7 +154,7 @@ tl::expected<LogLevels, std::string> parse_log_levels(std::string_view text, Log
     const std::optional<Level> level = parse_level(has_module ? item.substr(colon + 1) : item);
     const std::string_view module = has_module ? item.substr(0, colon) : std::string_view();
     if (!level || (has_module && !is_module(module)))
-      return tl::unexpected("log level " + quoted(item) +
+      return tl::unexpected("log level " + quoted_text(item) +
                             " is not LEVEL or MODULE:LEVEL with LEVEL one of error, warning, info,"
                             " debug");
     if (has_module)
@@ -199,11 +199,11 @@ std::string log_line(Level level, std::string_view time, std::string_view module
   std::string line;
   if (!time.empty()) line.append("time=").append(time).append(" ");
   line.append("level=").append(kLevels.at(static_cast<std::size_t>(level)));
-  line.append(" module=").append(module).append(" msg=").append(quoted(message));
+  line.append(" module=").append(module).append(" msg=").append(quoted_text(message));
   // Room for a journal prefix, the note that fields are missing, and the line's end.
   constexpr std::size_t kRoom = kLogLineMax - kLineCut.size() - 8;
   for (const Field& field : fields) {
-    std::string piece = " " + std::string(field.key) + "=" + quoted(field.value);
+    std::string piece = " " + std::string(field.key) + "=" + quoted_text(field.value);
     if (line.size() + piece.size() > kRoom) return line.append(kLineCut);
     line += piece;
   }

@@ -6,15 +6,16 @@
 namespace nvs::daemon {
 namespace {
 
-constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
-constexpr core::GpuId kGpu{0};
-constexpr core::ClientId kFirst{1};
-constexpr core::ClientId kSecond{2};
 using Shown = MemoryBooks::Shown;
 using AllShown = std::vector<Shown>;
 
 class MemoryBooksTest : public ::testing::Test {
  protected:
+  static constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
+  static constexpr core::GpuId kGpu{0};
+  static constexpr core::ClientId kFirst{1};
+  static constexpr core::ClientId kSecond{2};
+
   MemoryBooksTest() { books_.add_gpu(20 * kGiB, 18 * kGiB); }
 
   // Until it is believed.

@@ -16,8 +16,6 @@ struct Messages::Context {
 
 namespace {
 
-Fault garbage(const char* text) { return {wire::GoodbyeReason::garbage, text}; }
-
 constexpr const char* kUnnamedGpu = "it speaks of a GPU that it has not named";
 
 template <class Event, class Message>

@@ -21,6 +21,7 @@ struct Fault {
   const char* text;
 };
 using Verdict = std::optional<Fault>;
+inline Fault garbage(const char* text) { return {wire::GoodbyeReason::garbage, text}; }
 
 // What is wrong with a packet, as far as its header tells. `type` is set unless something is wrong,
 // or it is to be skipped: a message that only newer versions know.

@@ -11,12 +11,13 @@
 namespace nvs::daemon {
 namespace {
 
-constexpr Instant kStart = Instant::from_ns(1'000'000'000'000);
-constexpr core::ClientId kClient{1};
 const UuidBytes kUuid{1, 2, 3};
 
 class NodeTest : public ::testing::Test {
  protected:
+  static constexpr Instant kStart = Instant::from_ns(1'000'000'000'000);
+  static constexpr core::ClientId kClient{1};
+
   NodeTest() {
     options_.folder = ::testing::TempDir() + "nvshare_node_test_" + std::to_string(::getpid());
     std::filesystem::create_directories(options_.folder);

@@ -10,11 +10,12 @@ namespace {
 
 using Output = Session::Output;
 using Declared = Session::Declared;
-constexpr core::GpuId kFirst{0};
-constexpr core::GpuId kSecond{1};
 
 class SessionTest : public ::testing::Test {
  protected:
+  static constexpr core::GpuId kFirst{0};
+  static constexpr core::GpuId kSecond{1};
+
   // Sends until the socket takes no more; the numbers of the packets count up from 0.
   std::uint64_t fill() {
     std::uint64_t sent = 0;

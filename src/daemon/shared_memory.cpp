@@ -9,8 +9,6 @@
 namespace nvs::daemon {
 namespace {
 
-Fault garbage(const char* text) { return {wire::GoodbyeReason::garbage, text}; }
-
 template <class Message>
 auto token_of(const Message& message) {
   std::array<std::uint8_t, sizeof message.token> token;

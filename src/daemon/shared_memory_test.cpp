@@ -11,7 +11,7 @@ namespace nvs::daemon {
 namespace {
 
 constexpr core::ClientId kMaker{1};
-constexpr core::ClientId kOther{2};
+constexpr core::ClientId kOtherClient{2};
 
 ino_t inode_of(const UniqueFd& file) {
   struct stat facts {};
@@ -58,7 +58,7 @@ class SharedMemoryTest : public ::testing::Test {
   TestClient maker_end_{maker_fd_};
   TestClient other_end_{other_fd_};
   Session maker_{kMaker, std::move(maker_fd_), Instant{}};
-  Session other_{kOther, std::move(other_fd_), Instant{}};
+  Session other_{kOtherClient, std::move(other_fd_), Instant{}};
   SharedMemory shared_;
 };
 
@@ -90,7 +90,7 @@ TEST_F(SharedMemoryTest, ItEndsWhenItsMakerSaysSoOrLeaves) {
   EXPECT_FALSE(take(maker_, done));
   EXPECT_EQ(shared_.files(), 2U);
   expect_gone(5, 0);
-  shared_.leave(kOther);
+  shared_.leave(kOtherClient);
   EXPECT_EQ(shared_.files(), 2U);
   shared_.leave(kMaker);
   EXPECT_EQ(shared_.files(), 0U);

@@ -22,7 +22,7 @@ constexpr int kVersion = 1;
 
 Error broken(const char* what) { return {Errc::kInvalidInput, 0, what}; }
 
-Result<std::string> read_file(const std::string& path) {
+Result<std::string> read_state_file(const std::string& path) {
   // Whatever stands there instead of a file must not make the daemon wait.
   const UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (!fd) return tl::unexpected(Error::from_errno(errno, "the state file cannot be opened"));
@@ -144,7 +144,7 @@ std::string text_of(const SavedState& state) {
 
 Result<SavedState> load_state(const std::string& folder, std::string& remark) {
   const std::string path = folder + "/state.json";
-  const Result<std::string> text = read_file(path);
+  const Result<std::string> text = read_state_file(path);
   if (!text && text.error().sys == ENOENT) return SavedState{};
   if (!text && text.error().code == Errc::kSystem) return tl::unexpected(text.error());
   Result<SavedState> state = text ? parse(*text) : tl::unexpected(text.error());

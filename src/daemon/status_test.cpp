@@ -9,9 +9,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr core::GpuId kGpu{0};
-constexpr core::TenantId kTenant{5};
-constexpr core::ClientId kClient{9};
+constexpr core::GpuId kStatusGpu{0};
+constexpr core::TenantId kStatusTenant{5};
+constexpr core::ClientId kStatusClient{9};
 
 NodeLabels labels() {
   NodeLabels node;
@@ -26,20 +26,20 @@ NodeLabels labels() {
                 .memory_bytes = 160,
                 .visible_bytes = 150,
                 .other_bytes = 20}};
-  node.tenants[kTenant] = {.name = "ml/train",
-                           .program = "python3",
-                           .pod = "train",
-                           .pod_namespace = "ml",
-                           .container = "3f4e1c0d9b8a",
-                           .memory = {{kGpu,
-                                       {.allocated_bytes = 1024,
-                                        .held = {.resident = 600,
-                                                 .away = 300,
-                                                 .fixed = 100,
-                                                 .asked = 7,
-                                                 .clean = 50,
-                                                 .host = 400}}}}};
-  node.clients[kClient] = 4242;
+  node.tenants[kStatusTenant] = {.name = "ml/train",
+                                 .program = "python3",
+                                 .pod = "train",
+                                 .pod_namespace = "ml",
+                                 .container = "3f4e1c0d9b8a",
+                                 .memory = {{kStatusGpu,
+                                             {.allocated_bytes = 1024,
+                                              .held = {.resident = 600,
+                                                       .away = 300,
+                                                       .fixed = 100,
+                                                       .asked = 7,
+                                                       .clean = 50,
+                                                       .host = 400}}}}};
+  node.clients[kStatusClient] = 4242;
   node.host = {.cap_bytes = 900,
                .segment_bytes = 100,
                .held_bytes = 300,
@@ -50,29 +50,29 @@ NodeLabels labels() {
                .freeing_bytes = 30,
                .refused = 4,
                .huge_pages = true,
-               .tenants = {{kTenant, 300}}};
+               .tenants = {{kStatusTenant, 300}}};
   return node;
 }
 
 core::NodeView view() {
   core::GpuView gpu;
-  gpu.gpu = kGpu;
+  gpu.gpu = kStatusGpu;
   gpu.policy = {
       .mode = core::Mode::serial, .window = Duration::from_us(2500), .turn = Duration::from_s(30)};
   gpu.capacity_bytes = 140;
-  gpu.holder = kTenant;
+  gpu.holder = kStatusTenant;
   gpu.loose = {core::TenantId{6}, core::TenantId{7}};
   gpu.waiting = 3;
   gpu.switches = 44;
   gpu.held = Duration::from_s(12);
   gpu.handover = Duration::from_us(1500);
   core::TenantView tenant;
-  tenant.tenant = kTenant;
+  tenant.tenant = kStatusTenant;
   tenant.priority = core::Priority::high;
   tenant.weight = 250;
   tenant.paused = true;
-  tenant.clients = {kClient};
-  tenant.gpus = {{.gpu = kGpu,
+  tenant.clients = {kStatusClient};
+  tenant.gpus = {{.gpu = kStatusGpu,
                   .state = core::TenantState::draining,
                   .used = Duration::from_ms(1100),
                   .waited = Duration::from_ms(200),
@@ -121,7 +121,7 @@ TEST(StatusText, LabelsMayLack) {
 
 TEST(StatusText, HostileNamesStayNames) {
   NodeLabels node = labels();
-  node.tenants[kTenant].name = "\xff\",\"id\":1,\"x\":\"\n\x1b[2J";
+  node.tenants[kStatusTenant].name = "\xff\",\"id\":1,\"x\":\"\n\x1b[2J";
   const std::string text = status_text(view(), node);
   EXPECT_EQ(text.find('\n'), std::string::npos);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
@@ -132,17 +132,19 @@ TEST(StatusText, HostileNamesStayNames) {
 
 TEST(TraceText, NamesWhoIsInIt) {
   TraceExtract extract;
-  extract.intervals = {
-      {kGpu, kTenant, 2, TraceKind::open, Instant::from_ns(1'000'999), Instant::from_ns(5'000'000)},
-      {kGpu, core::TenantId{6}, 1, TraceKind::wait, Instant::from_ns(0), Instant::from_ns(7'000)},
-      {kGpu, kTenant, 1, TraceKind::drain, Instant::from_ns(5'000'000),
-       Instant::from_ns(6'000'000)}};
+  extract.intervals = {{kStatusGpu, kStatusTenant, 2, TraceKind::open, Instant::from_ns(1'000'999),
+                        Instant::from_ns(5'000'000)},
+                       {kStatusGpu, core::TenantId{6}, 1, TraceKind::wait, Instant::from_ns(0),
+                        Instant::from_ns(7'000)},
+                       {kStatusGpu, kStatusTenant, 1, TraceKind::drain, Instant::from_ns(5'000'000),
+                        Instant::from_ns(6'000'000)}};
   const core::TenantId third{8};
   const MemoryExtract memory{
-      .points = {{kGpu, kTenant, Instant::from_ns(2'000'500), 512}},
-      .moves = {
-          {kGpu, kTenant, MemoryMove::Way::out, Instant::from_ns(3'000), Instant::from_ns(4'000)},
-          {kGpu, third, MemoryMove::Way::in, Instant::from_ns(5'000), Instant::from_ns(6'000)}}};
+      .points = {{kStatusGpu, kStatusTenant, Instant::from_ns(2'000'500), 512}},
+      .moves = {{kStatusGpu, kStatusTenant, MemoryMove::Way::out, Instant::from_ns(3'000),
+                 Instant::from_ns(4'000)},
+                {kStatusGpu, third, MemoryMove::Way::in, Instant::from_ns(5'000),
+                 Instant::from_ns(6'000)}}};
   EXPECT_EQ(trace_text(extract, memory, labels()),
             R"({"gpus":[{"index":0,"uuid":"GPU-1","name":"NVIDIA H200"}],)"
             R"("tenants":[{"id":5,"name":"ml/train"},{"id":6,"name":""},{"id":8,"name":""}],)"

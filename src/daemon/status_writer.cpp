@@ -11,7 +11,7 @@
 namespace nvs::daemon {
 namespace {
 
-bool is_plain(char character) {
+bool is_plain_json(char character) {
   return character >= ' ' && character <= '~' && character != '"' && character != '\\';
 }
 
@@ -66,7 +66,7 @@ void JsonWriter::quote(std::string_view value) {
   out_ += '"';
   while (true) {
     // Nearly everything is plain, and is copied in one go.
-    const auto* end = std::find_if_not(value.begin(), value.end(), is_plain);
+    const auto* end = std::find_if_not(value.begin(), value.end(), is_plain_json);
     out_.append(value.begin(), end);
     value.remove_prefix(static_cast<std::size_t>(end - value.begin()));
     if (value.empty()) break;

@@ -20,7 +20,7 @@ namespace {
 
 using Intervals = std::vector<TraceInterval>;
 
-constexpr core::GpuId kGpu{0};
+constexpr core::GpuId kTracedGpu{0};
 constexpr core::GpuId kGpu1{1};
 constexpr core::TenantId kAnn{10};
 constexpr core::TenantId kBob{11};
@@ -31,16 +31,16 @@ constexpr core::ClientId kBob1{3};
 Instant at(std::int64_t ns) { return Instant::from_ns(ns); }
 
 TraceInterval open(core::TenantId tenant, std::int64_t start, std::int64_t end,
-                   std::uint32_t clients = 1, core::GpuId gpu = kGpu) {
+                   std::uint32_t clients = 1, core::GpuId gpu = kTracedGpu) {
   return {gpu, tenant, clients, TraceKind::open, at(start), at(end)};
 }
 TraceInterval drain(core::TenantId tenant, std::int64_t start, std::int64_t end,
                     std::uint32_t clients = 1) {
-  return {kGpu, tenant, clients, TraceKind::drain, at(start), at(end)};
+  return {kTracedGpu, tenant, clients, TraceKind::drain, at(start), at(end)};
 }
 TraceInterval wait(core::TenantId tenant, std::int64_t start, std::int64_t end,
                    std::uint32_t clients = 1) {
-  return {kGpu, tenant, clients, TraceKind::wait, at(start), at(end)};
+  return {kTracedGpu, tenant, clients, TraceKind::wait, at(start), at(end)};
 }
 
 class TraceTest : public ::testing::Test {
@@ -52,14 +52,16 @@ class TraceTest : public ::testing::Test {
   }
   void event(std::int64_t ns, const core::Event& event) { trace_.record(at(ns), event); }
   void effect(std::int64_t ns, const core::Effect& effect) { trace_.record(at(ns), effect); }
-  void opened(std::int64_t ns, core::ClientId client, std::uint64_t grant, core::GpuId gpu = kGpu) {
+  void opened(std::int64_t ns, core::ClientId client, std::uint64_t grant,
+              core::GpuId gpu = kTracedGpu) {
     effect(ns, core::OpenWindow{client, gpu, core::GrantId{grant}, {}});
   }
-  void closed(std::int64_t ns, core::ClientId client, std::uint64_t grant, core::GpuId gpu = kGpu) {
+  void closed(std::int64_t ns, core::ClientId client, std::uint64_t grant,
+              core::GpuId gpu = kTracedGpu) {
     effect(ns, core::CloseWindow{client, gpu, core::GrantId{grant}});
   }
   void drained(std::int64_t ns, core::ClientId client, std::uint64_t grant,
-               core::GpuId gpu = kGpu) {
+               core::GpuId gpu = kTracedGpu) {
     event(ns, core::Drained{client, gpu, core::GrantId{grant}});
   }
   Intervals all(std::int64_t now) { return last(now, 1'000'000'000'000); }
@@ -73,9 +75,9 @@ class TraceTest : public ::testing::Test {
 };
 
 TEST_F(TraceTest, AWindowIsWaitOpenDrain) {
-  event(10, core::Wanted{kAnn1, kGpu});
+  event(10, core::Wanted{kAnn1, kTracedGpu});
   opened(15, kAnn1, 1);
-  event(20, core::Wanted{kBob1, kGpu});
+  event(20, core::Wanted{kBob1, kTracedGpu});
   closed(30, kAnn1, 1);
   drained(33, kAnn1, 1);
   opened(34, kBob1, 2);
@@ -84,8 +86,8 @@ TEST_F(TraceTest, AWindowIsWaitOpenDrain) {
 }
 
 TEST_F(TraceTest, ClientsOfATenantAreOneInterval) {
-  event(1, core::Wanted{kAnn1, kGpu});
-  event(2, core::Wanted{kAnn2, kGpu});
+  event(1, core::Wanted{kAnn1, kTracedGpu});
+  event(2, core::Wanted{kAnn2, kTracedGpu});
   opened(5, kAnn1, 1);
   opened(5, kAnn2, 2);
   closed(9, kAnn1, 1);
@@ -99,7 +101,7 @@ TEST_F(TraceTest, WhatWasMeantForAnEarlierGrantIsLate) {
   opened(1, kAnn1, 7);
   closed(2, kAnn1, 7);
   drained(3, kAnn1, 6);
-  event(3, core::DrainRefused{kAnn1, kGpu, core::GrantId{6}});
+  event(3, core::DrainRefused{kAnn1, kTracedGpu, core::GrantId{6}});
   drained(5, kAnn1, 7);
   drained(6, kAnn1, 7);
   EXPECT_EQ(all(9), (Intervals{open(kAnn, 1, 2), drain(kAnn, 2, 5)}));
@@ -108,14 +110,14 @@ TEST_F(TraceTest, WhatWasMeantForAnEarlierGrantIsLate) {
 TEST_F(TraceTest, ARefusedDrainIsOpenAgain) {
   opened(1, kAnn1, 1);
   closed(2, kAnn1, 1);
-  event(4, core::DrainRefused{kAnn1, kGpu, core::GrantId{1}});
+  event(4, core::DrainRefused{kAnn1, kTracedGpu, core::GrantId{1}});
   EXPECT_EQ(all(9), (Intervals{open(kAnn, 1, 2), drain(kAnn, 2, 4), open(kAnn, 4, 9)}));
 }
 
 TEST_F(TraceTest, WhoLeavesEndsEverywhere) {
   opened(1, kAnn1, 1);
   opened(1, kAnn1, 2, kGpu1);
-  event(2, core::Wanted{kBob1, kGpu});
+  event(2, core::Wanted{kBob1, kTracedGpu});
   event(5, core::ClientLeft{kAnn1});
   event(6, core::ClientLeft{kBob1});
   event(7, core::ClientLeft{core::ClientId{99}});
@@ -123,7 +125,7 @@ TEST_F(TraceTest, WhoLeavesEndsEverywhere) {
 }
 
 TEST_F(TraceTest, StrangersAreIgnored) {
-  event(1, core::Wanted{core::ClientId{99}, kGpu});
+  event(1, core::Wanted{core::ClientId{99}, kTracedGpu});
   opened(2, core::ClientId{99}, 1);
   closed(3, core::ClientId{99}, 1);
   drained(4, core::ClientId{99}, 1);
@@ -132,9 +134,9 @@ TEST_F(TraceTest, StrangersAreIgnored) {
 }
 
 TEST_F(TraceTest, AWindowFoundOpenCounts) {
-  event(1, core::FoundOpen{kAnn1, kGpu});
-  event(2, core::Wanted{kAnn1, kGpu});
-  effect(3, core::ChangeTerms{kAnn1, kGpu, core::GrantId{1}, {}});
+  event(1, core::FoundOpen{kAnn1, kTracedGpu});
+  event(2, core::Wanted{kAnn1, kTracedGpu});
+  effect(3, core::ChangeTerms{kAnn1, kTracedGpu, core::GrantId{1}, {}});
   closed(4, kAnn1, 1);
   drained(6, kAnn1, 1);
   EXPECT_EQ(all(9), (Intervals{open(kAnn, 1, 4), drain(kAnn, 4, 6), wait(kAnn, 6, 9)}));
@@ -190,14 +192,14 @@ TEST_F(TraceTest, AWindowThatIsGivenUpEnds) {
 TEST_F(TraceTest, ADrainThatSaysSoIsAWant) {
   opened(1, kAnn1, 1);
   closed(2, kAnn1, 1);
-  event(4, core::Drained{kAnn1, kGpu, core::GrantId{1}, true});
+  event(4, core::Drained{kAnn1, kTracedGpu, core::GrantId{1}, true});
   EXPECT_EQ(all(9), (Intervals{open(kAnn, 1, 2), drain(kAnn, 2, 4), wait(kAnn, 4, 9)}));
 }
 
 TEST_F(TraceTest, WhoWantsMoreWhenItHasDrainedWaits) {
   opened(1, kAnn1, 1);
   closed(2, kAnn1, 1);
-  event(4, core::Wanted{kAnn1, kGpu});
+  event(4, core::Wanted{kAnn1, kTracedGpu});
   drained(4, kAnn1, 1);
   opened(7, kAnn1, 2);
   drained(8, kAnn1, 2);
@@ -206,7 +208,7 @@ TEST_F(TraceTest, WhoWantsMoreWhenItHasDrainedWaits) {
 }
 
 TEST_F(TraceTest, WhatTookNoTimeIsLeftOut) {
-  event(5, core::Wanted{kAnn1, kGpu});
+  event(5, core::Wanted{kAnn1, kTracedGpu});
   opened(5, kAnn1, 1);
   closed(6, kAnn1, 1);
   drained(6, kAnn1, 1);

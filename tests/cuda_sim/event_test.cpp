@@ -11,7 +11,7 @@
 namespace nvs::sim_test {
 namespace {
 
-constexpr std::size_t kFloats = 1024;
+constexpr std::size_t kEventFloats = 1024;
 constexpr std::uint64_t kWhile = 5'000'000;
 
 TEST(Event, WaitOrdersTwoStreams) {
@@ -21,12 +21,12 @@ TEST(Event, WaitOrdersTwoStreams) {
     const CUstream first = gpu.stream();
     const CUstream second = gpu.stream();
     const CUevent event = gpu.event();
-    const CUdeviceptr data = gpu.alloc(kFloats * sizeof(float));
+    const CUdeviceptr data = gpu.alloc(kEventFloats * sizeof(float));
     NVS_MUST(gpu.spin(kWhile, first));
-    NVS_MUST(gpu.fill(data, 1, kFloats, first));
+    NVS_MUST(gpu.fill(data, 1, kEventFloats, first));
     NVS_MUST(gpu->cuEventRecord(event, first));
     NVS_MUST(gpu->cuStreamWaitEvent(second, event, 0));
-    NVS_MUST(gpu.step(data, 1, kFloats, second));
+    NVS_MUST(gpu.step(data, 1, kEventFloats, second));
     NVS_MUST(gpu->cuStreamSynchronize(second));
     EXPECT_EQ(gpu.read(data, 1).front(), 2);
     EXPECT_EQ(gpu.sim().cusimViolationCount(), 0U);
@@ -61,27 +61,28 @@ void chain_contexts(int second_device) {
   const CUevent event = first.event();
   const Gpu second(second_device);
   const CUstream other = second.stream();
-  const CUdeviceptr data = second.alloc(kFloats * sizeof(float));
+  const CUdeviceptr data = second.alloc(kEventFloats * sizeof(float));
 
   first.make_current();
-  const CUdeviceptr source = first.filled(kFloats, 4);
+  const CUdeviceptr source = first.filled(kEventFloats, 4);
   Gate gate;
   gate.close(first, stream);
-  NVS_MUST(first.step(source, 1, kFloats, stream));
+  NVS_MUST(first.step(source, 1, kEventFloats, stream));
   NVS_MUST(first->cuEventRecord(event, stream));
 
   second.make_current();
   NVS_MUST(second->cuStreamWaitEvent(other, event, 0));
-  NVS_MUST(second->cuMemcpyPeerAsync(data, second.context(), source, first.context(), kFloats * 4,
-                                     other));
-  NVS_MUST(second.step(data, 1, kFloats, other));
+  NVS_MUST(second->cuMemcpyPeerAsync(data, second.context(), source, first.context(),
+                                     kEventFloats * 4, other));
+  NVS_MUST(second.step(data, 1, kEventFloats, other));
   // What could overtake the gate has done so after this.
   NVS_MUST(second.spin(kWhile));
   NVS_MUST(second->cuStreamSynchronize(nullptr));
   gate.open();
   NVS_MUST(second->cuStreamSynchronize(other));
   EXPECT_EQ(second.read(data, 1).front(), 6);
-  EXPECT_EQ(second.read(data, kFloats).back(), 4) << "kernels leave what is outside of stripes";
+  EXPECT_EQ(second.read(data, kEventFloats).back(), 4)
+      << "kernels leave what is outside of stripes";
   EXPECT_EQ(second.sim().cusimViolationCount(), 0U);
 }
 

@@ -10,14 +10,14 @@ namespace nvs::sim_test {
 namespace {
 
 constexpr std::size_t kBytes = 1 << 20;
-constexpr std::size_t kFloats = kBytes / sizeof(float);
+constexpr std::size_t kExportFloats = kBytes / sizeof(float);
 constexpr auto kFile = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 
 // Exports memory filled with 5 over `line`, waits for "go" and ends with it still mapped.
 void export_until_told(Line& line) {
   const Gpu gpu;
   const auto chunk = gpu.map_chunk(kBytes, kFile);
-  NVS_MUST(gpu.fill(chunk.address, 5, kFloats));
+  NVS_MUST(gpu.fill(chunk.address, 5, kExportFloats));
   NVS_MUST(gpu->cuCtxSynchronize());
   int fd = -1;
   NVS_MUST(gpu->cuMemExportToShareableHandle(&fd, chunk.handle, kFile, 0));
@@ -45,8 +45,8 @@ void import_until_told(Line& line) {
   const Gpu gpu;
   const Message message = line.hear();
   const Imported memory = import_memory(gpu, message.fd);
-  EXPECT_EQ(gpu.read(memory.address, kFloats).back(), 5);
-  NVS_MUST(gpu.step(memory.address, 1, kFloats));
+  EXPECT_EQ(gpu.read(memory.address, kExportFloats).back(), 5);
+  NVS_MUST(gpu.step(memory.address, 1, kExportFloats));
   NVS_MUST(gpu->cuCtxSynchronize());
   line.tell("stepped");
   line.expect("go");
@@ -130,7 +130,7 @@ TEST(Export, ReleasedAndUnmappedMemoryIsFreeWhenBothHaveLetGo) {
     EXPECT_EQ(gpu.free_bytes(), before - kBytes) << "exporting costs nothing";
     const Imported again = import_memory(gpu, owner);
     EXPECT_EQ(gpu.free_bytes(), before - kBytes) << "nor does importing";
-    NVS_MUST(gpu.fill(chunk.address, 5, kFloats));
+    NVS_MUST(gpu.fill(chunk.address, 5, kExportFloats));
     NVS_MUST(gpu->cuCtxSynchronize());
     gpu.unmap_chunk(chunk);
     EXPECT_EQ(gpu.free_bytes(), before - kBytes) << "the imported handle still holds it";

@@ -8,8 +8,8 @@
 namespace nvs::sim_test {
 namespace {
 
-constexpr std::uint64_t kFloats = 1024;
-constexpr std::uint64_t kWhile = 2'000'000;
+constexpr std::uint64_t kGraphFloats = 1024;
+constexpr std::uint64_t kGraphWhile = 2'000'000;
 
 class GraphMaker {
  public:
@@ -64,18 +64,19 @@ TEST(Graph, DiamondKeepsItsEdgesOnEveryReplay) {
   SimMachine machine;
   run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr total = gpu.filled(kFloats, 0);
-    const CUdeviceptr left = gpu.alloc(kFloats * 4);
-    const CUdeviceptr right = gpu.alloc(kFloats * 4);
+    const CUdeviceptr total = gpu.filled(kGraphFloats, 0);
+    const CUdeviceptr left = gpu.alloc(kGraphFloats * 4);
+    const CUdeviceptr right = gpu.alloc(kGraphFloats * 4);
     int calls = 0;
     GraphMaker maker(gpu);
-    const auto top = maker.kernel({}, "nvs_spin", kWhile);
-    const auto fill_left = maker.kernel({top}, "nvs_fill", left, 1.0F, kFloats);
-    const auto slow = maker.kernel({top}, "nvs_spin", kWhile);
-    const auto fill_right = maker.kernel({slow}, "nvs_fill", right, 2.0F, kFloats);
-    const auto join = maker.kernel({fill_left, fill_right}, "nvs_add3", left, left, right, kFloats);
-    const auto sum = maker.kernel({join}, "nvs_add", total, left, kFloats);
-    const auto spoil = maker.kernel({sum}, "nvs_fill", left, 1000.0F, kFloats);
+    const auto top = maker.kernel({}, "nvs_spin", kGraphWhile);
+    const auto fill_left = maker.kernel({top}, "nvs_fill", left, 1.0F, kGraphFloats);
+    const auto slow = maker.kernel({top}, "nvs_spin", kGraphWhile);
+    const auto fill_right = maker.kernel({slow}, "nvs_fill", right, 2.0F, kGraphFloats);
+    const auto join =
+        maker.kernel({fill_left, fill_right}, "nvs_add3", left, left, right, kGraphFloats);
+    const auto sum = maker.kernel({join}, "nvs_add", total, left, kGraphFloats);
+    const auto spoil = maker.kernel({sum}, "nvs_fill", left, 1000.0F, kGraphFloats);
     maker.host(
         {spoil}, [](void* count) { ++*static_cast<int*>(count); }, &calls);
     const CUgraphExec exec = instantiate(gpu, maker.graph());
@@ -91,15 +92,15 @@ TEST(Graph, ChildGraphRunsInItsPlace) {
   SimMachine machine;
   run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr data = gpu.filled(kFloats, 0);
+    const CUdeviceptr data = gpu.filled(kGraphFloats, 0);
     GraphMaker inner(gpu);
-    const auto pause = inner.kernel({}, "nvs_spin", kWhile);
-    inner.kernel({pause}, "nvs_step", data, 1.0F, kFloats);
+    const auto pause = inner.kernel({}, "nvs_spin", kGraphWhile);
+    inner.kernel({pause}, "nvs_step", data, 1.0F, kGraphFloats);
     GraphMaker outer(gpu);
-    const auto begin = outer.kernel({}, "nvs_fill", data, 10.0F, kFloats);
+    const auto begin = outer.kernel({}, "nvs_fill", data, 10.0F, kGraphFloats);
     const auto child = outer.child({begin}, inner.graph());
     const auto again = outer.child({child}, inner.graph());
-    outer.kernel({again}, "nvs_add", data, data, kFloats);
+    outer.kernel({again}, "nvs_add", data, data, kGraphFloats);
     launch(gpu, instantiate(gpu, outer.graph()), gpu.stream(), 2);
     EXPECT_EQ(gpu.read(data, 1).front(), 24);
   });
@@ -109,19 +110,19 @@ TEST(Graph, LaunchIsOrderedWithTheStreamAndWithOtherLaunchesOfTheSame) {
   SimMachine machine;
   run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr data = gpu.alloc(kFloats * 4);
+    const CUdeviceptr data = gpu.alloc(kGraphFloats * 4);
     GraphMaker maker(gpu);
-    const auto pause = maker.kernel({}, "nvs_spin", kWhile);
-    maker.kernel({pause}, "nvs_step", data, 1.0F, kFloats);
+    const auto pause = maker.kernel({}, "nvs_spin", kGraphWhile);
+    maker.kernel({pause}, "nvs_step", data, 1.0F, kGraphFloats);
     const CUgraphExec exec = instantiate(gpu, maker.graph());
     const CUstream first = gpu.stream();
     const CUstream second = gpu.stream();
-    NVS_MUST(gpu.spin(kWhile, first));
-    NVS_MUST(gpu.fill(data, 5, kFloats, first));
+    NVS_MUST(gpu.spin(kGraphWhile, first));
+    NVS_MUST(gpu.fill(data, 5, kGraphFloats, first));
     NVS_MUST(gpu->cuGraphLaunch(exec, first));
     // On another stream, but the same executable graph: it waits for its own last launch.
     NVS_MUST(gpu->cuGraphLaunch(exec, second));
-    NVS_MUST(gpu.launch("nvs_add", second, data, data, kFloats));
+    NVS_MUST(gpu.launch("nvs_add", second, data, data, kGraphFloats));
     NVS_MUST(gpu->cuCtxSynchronize());
     EXPECT_EQ(gpu.read(data, 1).front(), 14);
     EXPECT_EQ(gpu.sim().cusimViolationCount(), 0U);
@@ -132,21 +133,21 @@ TEST(Capture, CollectsWorkOfTwoStreamsAndRunsNoneOfIt) {
   SimMachine machine;
   run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr data = gpu.filled(kFloats, 1);
-    const CUdeviceptr side = gpu.filled(kFloats, 0);
+    const CUdeviceptr data = gpu.filled(kGraphFloats, 1);
+    const CUdeviceptr side = gpu.filled(kGraphFloats, 0);
     const CUstream origin = gpu.stream();
     const CUstream other = gpu.stream();
     const CUevent fork = gpu.event();
     const CUevent join = gpu.event();
     NVS_MUST(gpu->cuStreamBeginCapture_v2(origin, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    NVS_MUST(gpu.step(data, 1, kFloats, origin));
+    NVS_MUST(gpu.step(data, 1, kGraphFloats, origin));
     NVS_MUST(gpu->cuEventRecord(fork, origin));
     NVS_MUST(gpu->cuStreamWaitEvent(other, fork, 0));
-    NVS_MUST(gpu.spin(kWhile, other));
-    NVS_MUST(gpu.launch("nvs_add", other, side, data, kFloats));
+    NVS_MUST(gpu.spin(kGraphWhile, other));
+    NVS_MUST(gpu.launch("nvs_add", other, side, data, kGraphFloats));
     NVS_MUST(gpu->cuEventRecord(join, other));
     NVS_MUST(gpu->cuStreamWaitEvent(origin, join, 0));
-    NVS_MUST(gpu.launch("nvs_add", origin, data, side, kFloats));
+    NVS_MUST(gpu.launch("nvs_add", origin, data, side, kGraphFloats));
     CUgraph graph = nullptr;
     NVS_MUST(gpu->cuStreamEndCapture(origin, &graph));
     std::size_t nodes = 0;
@@ -167,12 +168,12 @@ TEST(Capture, WorkOnOtherStreamsGoesOnMeanwhile) {
   SimMachine machine;
   run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr data = gpu.filled(kFloats, 1);
+    const CUdeviceptr data = gpu.filled(kGraphFloats, 1);
     const CUstream capturing = gpu.stream();
     const CUstream running = gpu.stream();
     NVS_MUST(gpu->cuStreamBeginCapture_v2(capturing, CU_STREAM_CAPTURE_MODE_RELAXED));
-    NVS_MUST(gpu.step(data, 100, kFloats, capturing));
-    NVS_MUST(gpu.step(data, 1, kFloats, running));
+    NVS_MUST(gpu.step(data, 100, kGraphFloats, capturing));
+    NVS_MUST(gpu.step(data, 1, kGraphFloats, running));
     NVS_MUST(gpu->cuStreamSynchronize(running));
     CUgraph graph = nullptr;
     NVS_MUST(gpu->cuStreamEndCapture(capturing, &graph));
@@ -184,9 +185,9 @@ TEST(Graph, NodeWhoseMemoryIsGoneFaultsAtTheLaunch) {
   SimMachine machine;
   run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr data = gpu.filled(kFloats, 1);
+    const CUdeviceptr data = gpu.filled(kGraphFloats, 1);
     GraphMaker maker(gpu);
-    maker.kernel({}, "nvs_step", data, 1.0F, kFloats);
+    maker.kernel({}, "nvs_step", data, 1.0F, kGraphFloats);
     const CUgraphExec exec = instantiate(gpu, maker.graph());
     launch(gpu, exec, nullptr, 1);
     NVS_MUST(gpu->cuMemFree_v2(data));

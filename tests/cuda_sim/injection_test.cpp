@@ -10,7 +10,7 @@
 namespace nvs::sim_test {
 namespace {
 
-constexpr std::size_t kFloats = 1024;
+constexpr std::size_t kInjectionFloats = 1024;
 
 std::vector<CUresult> allocate_times(const Gpu& gpu, int times) {
   std::vector<CUresult> results;
@@ -34,7 +34,7 @@ TEST(Injection, EnvironmentFailsTheCallsItNamesAndNoOthers) {
         EXPECT_EQ(results, (std::vector<CUresult>{kGood, kGood, kFull, kFull, kFull, kGood}));
         EXPECT_EQ(gpu->cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);
         EXPECT_EQ(gpu->cuCtxSynchronize(), CUDA_SUCCESS);
-        EXPECT_EQ(gpu.read(gpu.filled(kFloats, 1), 1).front(), 1);
+        EXPECT_EQ(gpu.read(gpu.filled(kInjectionFloats, 1), 1).front(), 1);
       },
       {{"NVSHARE_SIM_FAIL", "cuMemAlloc_v2:2:3:2,cuCtxSynchronize:0:1:702"}});
 }
@@ -58,14 +58,14 @@ TEST(Injection, FailedCallHasNoEffect) {
   SimMachine machine;
   run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr data = gpu.filled(kFloats, 1);
+    const CUdeviceptr data = gpu.filled(kInjectionFloats, 1);
     const std::size_t before = gpu.free_bytes();
     gpu.sim().cusimFailCall("cuMemAlloc_v2", 0, 1, kFull);
     gpu.sim().cusimFailCall("cuMemFree_v2", 0, 1, CUDA_ERROR_UNKNOWN);
     gpu.sim().cusimFailCall("cuLaunchKernel", 0, 1, CUDA_ERROR_LAUNCH_FAILED);
     EXPECT_EQ(allocate_times(gpu, 1), (std::vector<CUresult>{kFull}));
     EXPECT_EQ(gpu->cuMemFree_v2(data), CUDA_ERROR_UNKNOWN);
-    EXPECT_EQ(gpu.step(data, 1, kFloats), CUDA_ERROR_LAUNCH_FAILED);
+    EXPECT_EQ(gpu.step(data, 1, kInjectionFloats), CUDA_ERROR_LAUNCH_FAILED);
     EXPECT_EQ(gpu.free_bytes(), before);
     EXPECT_EQ(gpu.read(data, 1).front(), 1);
   });
@@ -94,15 +94,15 @@ TEST(Injection, HangingKernelIsReleasedAndThenRight) {
   SimMachine machine;
   run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr data = gpu.filled(kFloats, 1);
+    const CUdeviceptr data = gpu.filled(kInjectionFloats, 1);
     const CUstream stream = gpu.stream();
-    gpu.launch_hanging([&] { return gpu.step(data, 1, kFloats, stream); });
-    NVS_MUST(gpu.step(data, 10, kFloats, stream));
+    gpu.launch_hanging([&] { return gpu.step(data, 1, kInjectionFloats, stream); });
+    NVS_MUST(gpu.step(data, 10, kInjectionFloats, stream));
     EXPECT_EQ(gpu->cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
     EXPECT_EQ(gpu.sim().cusimReleaseHang(), 0);
     EXPECT_EQ(gpu->cuStreamSynchronize(stream), CUDA_SUCCESS);
     EXPECT_EQ(gpu.read(data, 1).front(), 12);
-    NVS_MUST(gpu.step(data, 1, kFloats, stream));
+    NVS_MUST(gpu.step(data, 1, kInjectionFloats, stream));
     EXPECT_EQ(gpu->cuStreamSynchronize(stream), CUDA_SUCCESS) << "only one kernel was to hang";
   });
 }
@@ -112,16 +112,16 @@ TEST(Injection, OnlyTheKernelThatTheEnvironmentNamesHangs) {
   run_process(machine,
               [](Line&) {
                 const Gpu gpu;
-                const CUdeviceptr data = gpu.alloc(kFloats * sizeof(float));
+                const CUdeviceptr data = gpu.alloc(kInjectionFloats * sizeof(float));
                 NVS_MUST(gpu.spin(1000));
                 EXPECT_EQ(gpu->cuCtxSynchronize(), CUDA_SUCCESS);
-                NVS_MUST(gpu.fill(data, 4, kFloats));
+                NVS_MUST(gpu.fill(data, 4, kInjectionFloats));
                 EXPECT_EQ(gpu->cuStreamQuery(nullptr), CUDA_ERROR_NOT_READY);
                 // Releasing lets go what hangs already, and the kernel may not have got that far.
                 while (gpu->cuStreamQuery(nullptr) == CUDA_ERROR_NOT_READY)
                   gpu.sim().cusimReleaseHang();
                 EXPECT_EQ(gpu.read(data, 1).front(), 4);
-                NVS_MUST(gpu.fill(data, 5, kFloats));
+                NVS_MUST(gpu.fill(data, 5, kInjectionFloats));
                 EXPECT_EQ(gpu->cuCtxSynchronize(), CUDA_SUCCESS);
               },
               {{"NVSHARE_SIM_HANG_KERNEL", "nvs_fill"}});
@@ -141,9 +141,9 @@ TEST(Injection, OtherProcessesComputeWhileAKernelHangs) {
   hanging.line().expect("hangs");
   run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr data = gpu.filled(kFloats, 0);
+    const CUdeviceptr data = gpu.filled(kInjectionFloats, 0);
     for (int i = 0; i < 20; ++i) {
-      NVS_MUST(gpu.step(data, 1, kFloats));
+      NVS_MUST(gpu.step(data, 1, kInjectionFloats));
       NVS_MUST(gpu->cuCtxSynchronize());
     }
     EXPECT_EQ(gpu.read(data, 1).front(), 20);
@@ -161,7 +161,8 @@ TEST(Injection, ProcessWithAHungKernelCanBeKilled) {
   EXPECT_EQ(machine.books(), Books{});
   run_process(machine, [](Line&) {
     const Gpu gpu;
-    EXPECT_EQ(gpu.read(gpu.filled(kFloats, 2), 1).front(), 2) << "its turn on the GPU is over";
+    EXPECT_EQ(gpu.read(gpu.filled(kInjectionFloats, 2), 1).front(), 2)
+        << "its turn on the GPU is over";
   });
 }
 
@@ -172,7 +173,7 @@ TEST(Injection, ContextWithAHungKernelCanBeDestroyed) {
     gpu.launch_hanging([&] { return gpu.spin(1000); });
     EXPECT_EQ(gpu->cuCtxDestroy_v2(gpu.context()), CUDA_SUCCESS);
     const Gpu next;
-    EXPECT_EQ(next.read(next.filled(kFloats, 2), 1).front(), 2);
+    EXPECT_EQ(next.read(next.filled(kInjectionFloats, 2), 1).front(), 2);
   });
   EXPECT_EQ(machine.books(), Books{});
 }
@@ -182,8 +183,8 @@ TEST(Injection, KernelThatTheEnvironmentNamesFaults) {
   run_process(machine,
               [](Line&) {
                 const Gpu gpu;
-                const CUdeviceptr data = gpu.filled(kFloats, 1);
-                NVS_MUST(gpu.step(data, 1, kFloats));
+                const CUdeviceptr data = gpu.filled(kInjectionFloats, 1);
+                NVS_MUST(gpu.step(data, 1, kInjectionFloats));
                 EXPECT_EQ(gpu->cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
                 EXPECT_EQ(gpu.spin(1000), CUDA_ERROR_ILLEGAL_ADDRESS);
               },

@@ -10,8 +10,8 @@
 namespace nvs::sim_test {
 namespace {
 
-constexpr std::size_t kBytes = 1 << 20;
-constexpr std::size_t kFloats = kBytes / sizeof(float);
+constexpr std::size_t kIpcBytes = 1 << 20;
+constexpr std::size_t kIpcFloats = kIpcBytes / sizeof(float);
 
 CUdeviceptr open_handle(const Gpu& gpu, const CUipcMemHandle& handle) {
   CUdeviceptr address = 0;
@@ -22,12 +22,12 @@ CUdeviceptr open_handle(const Gpu& gpu, const CUipcMemHandle& handle) {
 // Exports memory filled with 5, then reports the first value whenever asked.
 void export_and_report(Line& line) {
   const Gpu gpu;
-  const CUdeviceptr data = gpu.filled(kFloats, 5);
+  const CUdeviceptr data = gpu.filled(kIpcFloats, 5);
   CUipcMemHandle handle{};
   NVS_MUST(gpu->cuIpcGetMemHandle(&handle, data));
   line.tell_value(handle);
   for (std::string order = line.hear().text; order == "look"; order = line.hear().text) {
-    line.tell_value(gpu.read(data, kFloats).front());
+    line.tell_value(gpu.read(data, kIpcFloats).front());
   }
 }
 
@@ -38,14 +38,14 @@ TEST(Ipc, WritesAreSeenBothWays) {
   SimProcess importer(machine, [&](Line& line) {
     const Gpu gpu;
     const CUdeviceptr data = open_handle(gpu, handle);
-    EXPECT_EQ(gpu.read(data, kFloats).back(), 5);
-    NVS_MUST(gpu.step(data, 2, kFloats));
+    EXPECT_EQ(gpu.read(data, kIpcFloats).back(), 5);
+    NVS_MUST(gpu.step(data, 2, kIpcFloats));
     NVS_MUST(gpu->cuCtxSynchronize());
     line.tell("stepped");
     line.expect("close");
     NVS_MUST(gpu->cuIpcCloseMemHandle(data));
     EXPECT_EQ(gpu->cuIpcCloseMemHandle(data), CUDA_ERROR_INVALID_VALUE);
-    NVS_MUST(gpu.step(data, 1, kFloats));
+    NVS_MUST(gpu.step(data, 1, kIpcFloats));
     EXPECT_EQ(gpu->cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS) << "closed is unmapped";
   });
   importer.line().expect("stepped");
@@ -71,10 +71,10 @@ TEST(Ipc, MemoryOutlivesAnExporterThatIsKilledUntilItIsClosed) {
     EXPECT_EQ(gpu.free_bytes(), before) << "it is charged once";
     line.tell("open");
     line.expect("killed");
-    EXPECT_EQ(gpu.read(data, kFloats).front(), 5);
+    EXPECT_EQ(gpu.read(data, kIpcFloats).front(), 5);
     const std::size_t open = gpu.free_bytes();
     NVS_MUST(gpu->cuIpcCloseMemHandle(data));
-    EXPECT_EQ(gpu.free_bytes(), open + kBytes);
+    EXPECT_EQ(gpu.free_bytes(), open + kIpcBytes);
   });
   importer.line().expect("open");
   exporter.kill();
@@ -125,7 +125,7 @@ TEST(Ipc, VmmMemoryIsRefused) {
   run_process(machine, [](Line&) {
     const Gpu gpu;
     CUipcMemHandle handle{};
-    EXPECT_EQ(gpu->cuIpcGetMemHandle(&handle, gpu.map_chunk(kBytes).address),
+    EXPECT_EQ(gpu->cuIpcGetMemHandle(&handle, gpu.map_chunk(kIpcBytes).address),
               CUDA_ERROR_INVALID_VALUE);
   });
 }

@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::uint64_t kBlock = 16'384;
 constexpr std::uint64_t kStripe = 256;
-constexpr std::uint64_t kFloats = 3 * kBlock + 100;
+constexpr std::uint64_t kKernelFloats = 3 * kBlock + 100;
 
 std::uint64_t mismatches(const Gpu& gpu, CUdeviceptr data, float initial, float expected) {
   const CUdeviceptr count = gpu.alloc(sizeof(std::uint64_t));
   NVS_MUST(gpu->cuMemsetD32_v2(count, 0, 2));
-  NVS_MUST(gpu.launch("nvs_check", nullptr, data, initial, expected, kFloats, count));
+  NVS_MUST(gpu.launch("nvs_check", nullptr, data, initial, expected, kKernelFloats, count));
   std::uint64_t wrong = ~std::uint64_t{0};
   NVS_MUST(gpu->cuMemcpyDtoH_v2(&wrong, count, sizeof wrong));
   return wrong;
@@ -25,14 +25,14 @@ TEST(Kernel, ElementwiseKernelsAndTheCheckOfTheirResults) {
   SimMachine machine;
   run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr a = gpu.filled(kFloats, 1);
-    const CUdeviceptr b = gpu.filled(kFloats, 10);
-    const CUdeviceptr c = gpu.filled(kFloats, 0);
-    NVS_MUST(gpu.step(a, 2, kFloats));
+    const CUdeviceptr a = gpu.filled(kKernelFloats, 1);
+    const CUdeviceptr b = gpu.filled(kKernelFloats, 10);
+    const CUdeviceptr c = gpu.filled(kKernelFloats, 0);
+    NVS_MUST(gpu.step(a, 2, kKernelFloats));
     EXPECT_EQ(mismatches(gpu, a, 1, 3), 0U);
-    NVS_MUST(gpu.launch("nvs_add", nullptr, b, a, kFloats));
+    NVS_MUST(gpu.launch("nvs_add", nullptr, b, a, kKernelFloats));
     EXPECT_EQ(mismatches(gpu, b, 10, 13), 0U);
-    NVS_MUST(gpu.launch("nvs_add3", nullptr, c, a, b, kFloats));
+    NVS_MUST(gpu.launch("nvs_add3", nullptr, c, a, b, kKernelFloats));
     EXPECT_EQ(mismatches(gpu, c, 0, 16), 0U);
     EXPECT_EQ(mismatches(gpu, c, 0, 17), 3 * kStripe + 100) << "all stripes are wrong";
     EXPECT_EQ(gpu.sim().cusimViolationCount(), 0U);
@@ -44,7 +44,7 @@ TEST(Kernel, ChunksOfOneRangeComputeLikeOneAllocation) {
   run_process(machine, [](Line&) {
     const Gpu gpu;
     const std::size_t unit = gpu.granularity();
-    const std::size_t chunks = kFloats * sizeof(float) / unit + 1;
+    const std::size_t chunks = kKernelFloats * sizeof(float) / unit + 1;
     CUdeviceptr range = 0;
     NVS_MUST(gpu->cuMemAddressReserve(&range, chunks * unit, 0, 0, 0));
     const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0},
@@ -57,8 +57,8 @@ TEST(Kernel, ChunksOfOneRangeComputeLikeOneAllocation) {
       NVS_MUST(gpu->cuMemRelease(handle));
     }
     NVS_MUST(gpu->cuMemSetAccess(range, chunks * unit, &access, 1));
-    NVS_MUST(gpu.fill(range, 1, kFloats));
-    for (int i = 0; i < 4; ++i) NVS_MUST(gpu.step(range, 1, kFloats));
+    NVS_MUST(gpu.fill(range, 1, kKernelFloats));
+    for (int i = 0; i < 4; ++i) NVS_MUST(gpu.step(range, 1, kKernelFloats));
     EXPECT_EQ(mismatches(gpu, range, 1, 5), 0U);
     NVS_MUST(gpu->cuMemUnmap(range, chunks * unit));
   });
@@ -75,9 +75,9 @@ TEST(Kernel, MatmulAndInfer) {
     NVS_MUST(gpu.launch("nvs_matmul", nullptr, c, a, b, kSide));
     EXPECT_EQ(gpu.read(c, 65)[64], 6 * kSide);
     constexpr std::uint64_t kState = 256;
-    const CUdeviceptr weights = gpu.filled(kFloats, 1);
+    const CUdeviceptr weights = gpu.filled(kKernelFloats, 1);
     const CUdeviceptr state = gpu.filled(kState, 0);
-    NVS_MUST(gpu.launch("nvs_infer", nullptr, weights, state, kFloats, kState));
+    NVS_MUST(gpu.launch("nvs_infer", nullptr, weights, state, kKernelFloats, kState));
     const std::vector<float> sums = gpu.read(state, kState);
     EXPECT_EQ(sums.front(), 4) << "three whole stripes and the beginning of one";
     EXPECT_EQ(sums.back(), 3);

@@ -14,8 +14,8 @@
 namespace nvs::sim_test {
 namespace {
 
-constexpr std::size_t kBlock = (2 << 20) / 512;
-constexpr std::size_t kFloats = kBlock / sizeof(float);
+constexpr std::size_t kManagedBlock = (2 << 20) / 512;
+constexpr std::size_t kManagedFloats = kManagedBlock / sizeof(float);
 
 struct Moves {
   unsigned long long resident = 0;
@@ -58,7 +58,7 @@ CUdeviceptr managed(const Gpu& gpu, std::size_t bytes) {
 float* on_host(CUdeviceptr address) { return reinterpret_cast<float*>(address); }
 
 void fill(const Gpu& gpu, CUdeviceptr data, std::size_t blocks) {
-  NVS_MUST(gpu.fill(data, 1, blocks * kFloats));
+  NVS_MUST(gpu.fill(data, 1, blocks * kManagedFloats));
 }
 
 // Whole cards are carried to and fro, so time runs fast.
@@ -86,7 +86,7 @@ int range_attribute(const Gpu& gpu, CUmem_range_attribute wanted, CUdeviceptr be
 TEST(Managed, HostAndGpuSeeTheSameBytes) {
   in_process([](Line&) {
     const Gpu gpu;
-    const CUdeviceptr data = managed(gpu, 3 * kBlock);
+    const CUdeviceptr data = managed(gpu, 3 * kManagedBlock);
     std::fill_n(on_host(data), 256, 5.0F);
     NVS_MUST(gpu.step(data, 2, 256));
     NVS_MUST(gpu->cuCtxSynchronize());
@@ -108,16 +108,17 @@ TEST(Managed, HostAndGpuSeeTheSameBytes) {
 TEST(Managed, PointersSayWhatTheyAre) {
   in_process([](Line&) {
     const Gpu gpu;
-    const CUdeviceptr data = managed(gpu, 3 * kBlock + 1);
-    EXPECT_EQ(attribute<unsigned>(gpu, CU_POINTER_ATTRIBUTE_IS_MANAGED, data + kBlock), 1U);
+    const CUdeviceptr data = managed(gpu, 3 * kManagedBlock + 1);
+    EXPECT_EQ(attribute<unsigned>(gpu, CU_POINTER_ATTRIBUTE_IS_MANAGED, data + kManagedBlock), 1U);
     EXPECT_EQ(attribute<unsigned>(gpu, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, data),
               unsigned{CU_MEMORYTYPE_DEVICE});
     EXPECT_EQ(attribute<CUdeviceptr>(gpu, CU_POINTER_ATTRIBUTE_HOST_POINTER, data + 8), data + 8);
     EXPECT_EQ(attribute<CUdeviceptr>(gpu, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, data + 8), data + 8);
-    EXPECT_EQ(attribute<std::size_t>(gpu, CU_POINTER_ATTRIBUTE_RANGE_SIZE, data), 3 * kBlock + 1);
+    EXPECT_EQ(attribute<std::size_t>(gpu, CU_POINTER_ATTRIBUTE_RANGE_SIZE, data),
+              3 * kManagedBlock + 1);
     EXPECT_EQ(gpu->cuMemFreeHost(on_host(data)), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(gpu->cuMemFreeAsync(data, nullptr), CUDA_ERROR_INVALID_VALUE);
-    EXPECT_EQ(gpu->cuMemFree_v2(data + kBlock), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(gpu->cuMemFree_v2(data + kManagedBlock), CUDA_ERROR_INVALID_VALUE);
     NVS_MUST(gpu->cuMemFree_v2(data));
     unsigned gone = 0;
     EXPECT_EQ(gpu->cuPointerGetAttribute(&gone, CU_POINTER_ATTRIBUTE_IS_MANAGED, data),
@@ -133,20 +134,24 @@ TEST(Managed, BlocksComeWithTheFirstTouchOnly) {
   in_process([](Line&) {
     const Gpu gpu;
     const std::size_t before = gpu.free_bytes();
-    const CUdeviceptr data = managed(gpu, 10 * kBlock);
+    const CUdeviceptr data = managed(gpu, 10 * kManagedBlock);
     EXPECT_EQ(gpu.free_bytes(), before) << "nothing of it is on the GPU";
     EXPECT_MOVES(moved_by(gpu, [&] { fill(gpu, data, 4); }), 4U, 0U);
-    EXPECT_EQ(before - gpu.free_bytes(), 4 * kBlock);
+    EXPECT_EQ(before - gpu.free_bytes(), 4 * kManagedBlock);
     EXPECT_MOVES(moved_by(gpu, [&] { fill(gpu, data, 6); }), 2U, 0U);
     EXPECT_MOVES(moved_by(gpu, [&] { fill(gpu, data, 6); }), 0U, 0U);
     EXPECT_MOVES(
-        moved_by(gpu, [&] { NVS_MUST(gpu->cuMemsetD8_v2(data + 6 * kBlock, 0, 2 * kBlock)); }), 2U,
-        0U);
-    std::vector<char> copy(kBlock);
-    EXPECT_MOVES(
-        moved_by(gpu,
-                 [&] { NVS_MUST(gpu->cuMemcpyDtoH_v2(copy.data(), data + 8 * kBlock, kBlock)); }),
-        1U, 0U);
+        moved_by(
+            gpu,
+            [&] { NVS_MUST(gpu->cuMemsetD8_v2(data + 6 * kManagedBlock, 0, 2 * kManagedBlock)); }),
+        2U, 0U);
+    std::vector<char> copy(kManagedBlock);
+    EXPECT_MOVES(moved_by(gpu,
+                          [&] {
+                            NVS_MUST(gpu->cuMemcpyDtoH_v2(copy.data(), data + 8 * kManagedBlock,
+                                                          kManagedBlock));
+                          }),
+                 1U, 0U);
     NVS_MUST(gpu->cuMemFree_v2(data));
     EXPECT_EQ(gpu.free_bytes(), before);
     EXPECT_EQ(moves(gpu).out, 0U) << "what is freed is not carried";
@@ -157,8 +162,8 @@ TEST(Managed, PrefetchCarriesWhatIsNotThere) {
   in_process([](Line&) {
     const Gpu gpu;
     const CUstream stream = gpu.stream();
-    const CUdeviceptr data = managed(gpu, 10 * kBlock);
-    const std::size_t all = 10 * kBlock;
+    const CUdeviceptr data = managed(gpu, 10 * kManagedBlock);
+    const std::size_t all = 10 * kManagedBlock;
     EXPECT_EQ(range_attribute(gpu, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, data, all),
               CU_DEVICE_INVALID);
     EXPECT_MOVES(moved_by(gpu, [&] { fill(gpu, data, 3); }), 3U, 0U);
@@ -169,17 +174,20 @@ TEST(Managed, PrefetchCarriesWhatIsNotThere) {
     const CUmemLocation host{CU_MEM_LOCATION_TYPE_HOST, 0};
     EXPECT_MOVES(
         moved_by(gpu,
-                 [&] { NVS_MUST(gpu->cuMemPrefetchAsync_v2(data, 4 * kBlock, host, 0, stream)); }),
+                 [&] {
+                   NVS_MUST(gpu->cuMemPrefetchAsync_v2(data, 4 * kManagedBlock, host, 0, stream));
+                 }),
         0U, 4U);
     EXPECT_EQ(moves(gpu).resident, 6U);
-    EXPECT_EQ(range_attribute(gpu, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, data, kBlock),
-              CU_DEVICE_CPU);
+    EXPECT_EQ(
+        range_attribute(gpu, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, data, kManagedBlock),
+        CU_DEVICE_CPU);
     EXPECT_EQ(range_attribute(gpu, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, data, all),
               CU_DEVICE_INVALID)
         << "not all of it";
     EXPECT_EQ(gpu->cuMemPrefetchAsync(data, all + 1, 0, stream), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(gpu->cuMemPrefetchAsync(data, all, 1, stream), CUDA_ERROR_INVALID_DEVICE);
-    EXPECT_EQ(gpu->cuMemPrefetchAsync(gpu.alloc(kBlock), kBlock, 0, stream),
+    EXPECT_EQ(gpu->cuMemPrefetchAsync(gpu.alloc(kManagedBlock), kManagedBlock, 0, stream),
               CUDA_ERROR_INVALID_VALUE);
     NVS_MUST(gpu->cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
     EXPECT_EQ(gpu->cuMemPrefetchAsync(data, all, 0, stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
@@ -189,13 +197,13 @@ TEST(Managed, PrefetchCarriesWhatIsNotThere) {
 TEST(Managed, LeastRecentlyUsedGoesFirst) {
   in_process([](Line&) {
     const Gpu gpu;
-    const std::size_t room = gpu.free_bytes() / kBlock;
+    const std::size_t room = gpu.free_bytes() / kManagedBlock;
     const std::size_t third = room / 3;
     const std::size_t rest = room - 3 * third;
-    const CUdeviceptr a = managed(gpu, third * kBlock);
-    const CUdeviceptr b = managed(gpu, third * kBlock);
-    const CUdeviceptr c = managed(gpu, (third + rest) * kBlock);
-    const CUdeviceptr d = managed(gpu, third * kBlock);
+    const CUdeviceptr a = managed(gpu, third * kManagedBlock);
+    const CUdeviceptr b = managed(gpu, third * kManagedBlock);
+    const CUdeviceptr c = managed(gpu, (third + rest) * kManagedBlock);
+    const CUdeviceptr d = managed(gpu, third * kManagedBlock);
     for (const CUdeviceptr data : {a, b}) fill(gpu, data, third);
     fill(gpu, c, third + rest);
     fill(gpu, a, third);
@@ -203,42 +211,44 @@ TEST(Managed, LeastRecentlyUsedGoesFirst) {
     EXPECT_MOVES(moved_by(gpu, [&] { fill(gpu, a, third); }), 0U, 0U);
     EXPECT_MOVES(moved_by(gpu, [&] { fill(gpu, c, third + rest); }), 0U, 0U);
     EXPECT_MOVES(moved_by(gpu, [&] { fill(gpu, b, third); }), third, third);
-    EXPECT_EQ(gpu.free_bytes() / kBlock, 0U);
+    EXPECT_EQ(gpu.free_bytes() / kManagedBlock, 0U);
   });
 }
 
 TEST(Managed, OneAllocationMayExceedTheCard) {
   in_process([](Line&) {
     const Gpu gpu;
-    const std::size_t room = gpu.free_bytes() / kBlock;
+    const std::size_t room = gpu.free_bytes() / kManagedBlock;
     const std::size_t blocks = room + room / 2;
-    const CUdeviceptr data = managed(gpu, blocks * kBlock);
+    const CUdeviceptr data = managed(gpu, blocks * kManagedBlock);
     EXPECT_MOVES(moved_by(gpu, [&] { fill(gpu, data, blocks); }), blocks, blocks - room);
     EXPECT_EQ(moves(gpu).resident, room);
     // From the begin again: each block comes just after it had to go.
-    EXPECT_MOVES(moved_by(gpu, [&] { NVS_MUST(gpu.step(data, 1, blocks * kFloats)); }), blocks,
-                 blocks);
+    EXPECT_MOVES(moved_by(gpu, [&] { NVS_MUST(gpu.step(data, 1, blocks * kManagedFloats)); }),
+                 blocks, blocks);
     EXPECT_EQ(on_host(data)[0], 2);
-    EXPECT_EQ(on_host(data)[(blocks - 1) * kFloats + kFloats - 1], 1) << "no stripe is there";
+    EXPECT_EQ(on_host(data)[(blocks - 1) * kManagedFloats + kManagedFloats - 1], 1)
+        << "no stripe is there";
     // The end of it is there now, and only that.
-    EXPECT_MOVES(moved_by(gpu, [&] { fill(gpu, data + (blocks - room) * kBlock, room); }), 0U, 0U);
+    EXPECT_MOVES(moved_by(gpu, [&] { fill(gpu, data + (blocks - room) * kManagedBlock, room); }),
+                 0U, 0U);
   });
 }
 
 TEST(Managed, PlainMemoryDrivesItOut) {
   in_process([](Line&) {
     const Gpu gpu;
-    const std::size_t room = gpu.free_bytes() / kBlock;
-    const CUdeviceptr data = managed(gpu, room * kBlock);
+    const std::size_t room = gpu.free_bytes() / kManagedBlock;
+    const CUdeviceptr data = managed(gpu, room * kManagedBlock);
     fill(gpu, data, room);
     NVS_MUST(gpu->cuCtxSynchronize());
     CUdeviceptr plain = 0;
-    EXPECT_MOVES(moved_by(gpu, [&] { plain = gpu.alloc(100 * kBlock); }), 0U, 100U);
-    EXPECT_EQ(gpu->cuMemAlloc_v2(&plain, (room + 1) * kBlock), CUDA_ERROR_OUT_OF_MEMORY);
-    plain = gpu.alloc((room - 100) * kBlock);
+    EXPECT_MOVES(moved_by(gpu, [&] { plain = gpu.alloc(100 * kManagedBlock); }), 0U, 100U);
+    EXPECT_EQ(gpu->cuMemAlloc_v2(&plain, (room + 1) * kManagedBlock), CUDA_ERROR_OUT_OF_MEMORY);
+    plain = gpu.alloc((room - 100) * kManagedBlock);
     EXPECT_EQ(moves(gpu).resident, 0U);
     // The card is full of what cannot go: the work reaches its data over the bus.
-    EXPECT_MOVES(moved_by(gpu, [&] { NVS_MUST(gpu.step(data, 1, kFloats)); }), 0U, 0U);
+    EXPECT_MOVES(moved_by(gpu, [&] { NVS_MUST(gpu.step(data, 1, kManagedFloats)); }), 0U, 0U);
     EXPECT_EQ(on_host(data)[0], 2);
   });
 }
@@ -247,12 +257,12 @@ TEST(Managed, AdviceDecidesWhatMoves) {
   in_process([](Line&) {
     const Gpu gpu;
     const CUdeviceptr count = gpu.filled(2, 0);
-    const std::size_t room = gpu.free_bytes() / kBlock;
-    const CUdeviceptr home = managed(gpu, 8 * kBlock);
-    const CUdeviceptr mapped = managed(gpu, 8 * kBlock);
-    const CUdeviceptr mostly = managed(gpu, 8 * kBlock);
-    const CUdeviceptr others = managed(gpu, room * kBlock);
-    const std::size_t all = 8 * kBlock;
+    const std::size_t room = gpu.free_bytes() / kManagedBlock;
+    const CUdeviceptr home = managed(gpu, 8 * kManagedBlock);
+    const CUdeviceptr mapped = managed(gpu, 8 * kManagedBlock);
+    const CUdeviceptr mostly = managed(gpu, 8 * kManagedBlock);
+    const CUdeviceptr others = managed(gpu, room * kManagedBlock);
+    const std::size_t all = 8 * kManagedBlock;
     NVS_MUST(gpu->cuMemAdvise(home, all, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, CU_DEVICE_CPU));
     NVS_MUST(gpu->cuMemAdvise(mapped, all, CU_MEM_ADVISE_SET_ACCESSED_BY, 0));
     NVS_MUST(gpu->cuMemAdvise(mostly, all, CU_MEM_ADVISE_SET_READ_MOSTLY, 0));
@@ -261,8 +271,8 @@ TEST(Managed, AdviceDecidesWhatMoves) {
     EXPECT_MOVES(moved_by(gpu, [&] { fill(gpu, mapped, 8); }), 0U, 0U);
     const auto use_others = [&] { fill(gpu, others, room); };
     const auto read_mostly = [&] {
-      NVS_MUST(
-          gpu.launch("nvs_check", nullptr, mostly, 0.0F, 0.0F, std::uint64_t{8 * kFloats}, count));
+      NVS_MUST(gpu.launch("nvs_check", nullptr, mostly, 0.0F, 0.0F,
+                          std::uint64_t{8 * kManagedFloats}, count));
     };
     EXPECT_MOVES(moved_by(gpu, use_others), room, 0U);
     // Only read, it is a copy that came, and that need not be carried back.
@@ -282,7 +292,7 @@ TEST(Managed, AdviceDecidesWhatMoves) {
                                          CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, mapped, all));
     EXPECT_EQ(devices[0], 0);
     EXPECT_EQ(devices[1], CU_DEVICE_INVALID);
-    NVS_MUST(gpu->cuMemAdvise(home, 4 * kBlock, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, 0));
+    NVS_MUST(gpu->cuMemAdvise(home, 4 * kManagedBlock, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, 0));
     NVS_MUST(gpu->cuMemAdvise(mapped, all, CU_MEM_ADVISE_UNSET_ACCESSED_BY, 0));
     EXPECT_EQ(moved_by(gpu, [&] { fill(gpu, home, 8); }).in, 4U);
     EXPECT_EQ(moved_by(gpu, [&] { fill(gpu, mapped, 8); }).in, 8U);
@@ -298,11 +308,11 @@ TEST(Managed, BlocksGoFromGpuToGpuAndWithTheirContext) {
       [](Line&) {
         const Gpu far(1);
         const Gpu gpu(0);
-        const CUdeviceptr data = managed(gpu, 8 * kBlock);
+        const CUdeviceptr data = managed(gpu, 8 * kManagedBlock);
         EXPECT_MOVES(moved_by(gpu, [&] { fill(gpu, data, 8); }), 8U, 0U);
         far.make_current();
         EXPECT_MOVES(moved_by(
-                         far, [&] { NVS_MUST(far.step(data, 1, kFloats)); }, 1),
+                         far, [&] { NVS_MUST(far.step(data, 1, kManagedFloats)); }, 1),
                      1U, 0U);
         EXPECT_EQ(moves(gpu, 0).resident, 7U);
         EXPECT_EQ(moves(gpu, 1).resident, 1U);
@@ -317,14 +327,15 @@ TEST(Managed, BlocksGoFromGpuToGpuAndWithTheirContext) {
 
 // A process that works on all its managed memory whenever it is told to, as the tasks of old: three
 // arrays, 12 GB in all, and z = x + y. It answers what that moved.
-constexpr std::size_t kArrayBlocks = (std::size_t{12'000'000'000} / 512 / 3 + kBlock - 1) / kBlock;
+constexpr std::size_t kArrayBlocks =
+    (std::size_t{12'000'000'000} / 512 / 3 + kManagedBlock - 1) / kManagedBlock;
 
 std::unique_ptr<SimProcess> task(const SimMachine& machine) {
   auto process = std::make_unique<SimProcess>(machine, [](Line& line) {
     const Gpu gpu;
     CUdeviceptr arrays[3] = {};
-    for (CUdeviceptr& array : arrays) array = managed(gpu, kArrayBlocks * kBlock);
-    const std::uint64_t n = kArrayBlocks * kFloats;
+    for (CUdeviceptr& array : arrays) array = managed(gpu, kArrayBlocks * kManagedBlock);
+    const std::uint64_t n = kArrayBlocks * kManagedFloats;
     *on_host(arrays[1]) = 2;
     *on_host(arrays[2]) = 3;
     line.tell("there");

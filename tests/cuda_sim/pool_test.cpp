@@ -13,9 +13,9 @@
 namespace nvs::sim_test {
 namespace {
 
-constexpr std::size_t kFloats = 4096;
-constexpr std::size_t kStripe = 256;  // what kernels compute of so many
-constexpr std::size_t kBytes = kFloats * sizeof(float);
+constexpr std::size_t kPoolFloats = 4096;
+constexpr std::size_t kPoolStripe = 256;  // what kernels compute of so many
+constexpr std::size_t kPoolBytes = kPoolFloats * sizeof(float);
 // What a pool takes from the GPU at a time: 32 MiB of the card modelled.
 constexpr cuuint64_t kSegment = (32 << 20) / 512;
 
@@ -58,22 +58,22 @@ bool known(const Gpu& gpu, CUdeviceptr address) {
          CUDA_SUCCESS;
 }
 
-void in_process(const SimProcess::Body& body, unsigned gpus = 1) {
+void in_pool_process(const SimProcess::Body& body, unsigned gpus = 1) {
   SimMachine machine(Environment{{"NVSHARE_SIM_GPUS", std::to_string(gpus)}});
   run_process(machine, body);
   EXPECT_EQ(machine.books(), Books{});
 }
 
 TEST(Pool, FreeTakesEffectWhenItsStreamGetsThere) {
-  in_process([](Line&) {
+  in_pool_process([](Line&) {
     const Gpu gpu;
     const CUstream stream = gpu.stream();
-    const CUdeviceptr kept = gpu.filled(kFloats, 0);
+    const CUdeviceptr kept = gpu.filled(kPoolFloats, 0);
     Gate gate;
     gate.close(gpu, stream);
-    const CUdeviceptr data = take(gpu, kBytes, stream);
-    NVS_MUST(gpu.fill(data, 3, kFloats, stream));
-    NVS_MUST(gpu.launch("nvs_add", stream, kept, data, std::uint64_t{kFloats}));
+    const CUdeviceptr data = take(gpu, kPoolBytes, stream);
+    NVS_MUST(gpu.fill(data, 3, kPoolFloats, stream));
+    NVS_MUST(gpu.launch("nvs_add", stream, kept, data, std::uint64_t{kPoolFloats}));
     NVS_MUST(gpu->cuMemFreeAsync(data, stream));
     EXPECT_TRUE(known(gpu, data)) << "nobody has got to the free";
     EXPECT_EQ(gpu->cuMemFreeAsync(data, stream), CUDA_ERROR_INVALID_VALUE);
@@ -81,7 +81,7 @@ TEST(Pool, FreeTakesEffectWhenItsStreamGetsThere) {
     gate.open();
     NVS_MUST(gpu->cuStreamSynchronize(stream));
     EXPECT_FALSE(known(gpu, data));
-    EXPECT_EQ(gpu.read(kept, kStripe), std::vector<float>(kStripe, 3));
+    EXPECT_EQ(gpu.read(kept, kPoolStripe), std::vector<float>(kPoolStripe, 3));
     EXPECT_EQ(gpu.sim().cusimViolationCount(), 0U);
     EXPECT_EQ(gpu->cuMemFreeAsync(data, stream), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(gpu->cuMemFreeAsync(0, stream), CUDA_SUCCESS);
@@ -100,14 +100,14 @@ TEST(Pool, MemoryIsUsedAgainOnItsStreamAndIsFreshThen) {
       const CUdeviceptr data = take(gpu, kSegment, stream);
       EXPECT_NE(data, before) << "an old pointer must not lead to new memory";
       before = data;
-      NVS_MUST(gpu.fill(data, 1, kFloats, stream));
+      NVS_MUST(gpu.fill(data, 1, kPoolFloats, stream));
       NVS_MUST(gpu->cuMemFreeAsync(data, stream));
       EXPECT_EQ(reserved(gpu), kSegment);
       EXPECT_EQ(used(gpu), 0U);
     }
     // The first of these writes nothing: what it finds is not what an earlier one wrote.
-    const CUdeviceptr fresh = take(gpu, kBytes, stream);
-    NVS_MUST(gpu.step(fresh, 1, kFloats, stream));
+    const CUdeviceptr fresh = take(gpu, kPoolBytes, stream);
+    NVS_MUST(gpu.step(fresh, 1, kPoolFloats, stream));
     gate.open();
     NVS_MUST(gpu->cuStreamSynchronize(stream));
     EXPECT_EQ(gpu.sim().cusimViolationCount(), 1U);
@@ -120,12 +120,12 @@ TEST(Pool, MemoryIsUsedAgainOnItsStreamAndIsFreshThen) {
 cuuint64_t reserved_for_two(const Gpu& gpu, bool with_event) {
   const CUstream first = gpu.stream();
   const CUstream second = gpu.stream();
-  const CUdeviceptr kept = gpu.filled(kFloats, 0);
+  const CUdeviceptr kept = gpu.filled(kPoolFloats, 0);
   const CUdeviceptr data = take(gpu, kSegment, first);
   Gate gate;
   gate.close(gpu, first);
-  NVS_MUST(gpu.fill(data, 1, kFloats, first));
-  NVS_MUST(gpu.launch("nvs_add", first, kept, data, std::uint64_t{kFloats}));
+  NVS_MUST(gpu.fill(data, 1, kPoolFloats, first));
+  NVS_MUST(gpu.launch("nvs_add", first, kept, data, std::uint64_t{kPoolFloats}));
   NVS_MUST(gpu->cuMemFreeAsync(data, first));
   if (with_event) {
     const CUevent freed = gpu.event();
@@ -134,12 +134,12 @@ cuuint64_t reserved_for_two(const Gpu& gpu, bool with_event) {
   }
   const CUdeviceptr next = take(gpu, kSegment, second);
   const cuuint64_t held = reserved(gpu);
-  NVS_MUST(gpu.fill(next, 7, kFloats, second));
+  NVS_MUST(gpu.fill(next, 7, kPoolFloats, second));
   gate.open();
   NVS_MUST(gpu->cuStreamSynchronize(second));
-  EXPECT_EQ(gpu.read(next, kFloats), std::vector<float>(kFloats, 7));
+  EXPECT_EQ(gpu.read(next, kPoolFloats), std::vector<float>(kPoolFloats, 7));
   NVS_MUST(gpu->cuStreamSynchronize(first));
-  EXPECT_EQ(gpu.read(kept, kStripe), std::vector<float>(kStripe, 1));
+  EXPECT_EQ(gpu.read(kept, kPoolStripe), std::vector<float>(kPoolStripe, 1));
   NVS_MUST(gpu->cuMemFreeAsync(next, second));
   NVS_MUST(gpu->cuCtxSynchronize());
   EXPECT_EQ(reserved(gpu), 0U);
@@ -148,7 +148,7 @@ cuuint64_t reserved_for_two(const Gpu& gpu, bool with_event) {
 }
 
 TEST(Pool, AnotherStreamGetsOnlyWhatItsOrderAllows) {
-  in_process([](Line&) {
+  in_pool_process([](Line&) {
     const Gpu gpu;
     EXPECT_EQ(reserved_for_two(gpu, false), 2 * kSegment);
     EXPECT_EQ(reserved_for_two(gpu, true), kSegment);
@@ -158,17 +158,17 @@ TEST(Pool, AnotherStreamGetsOnlyWhatItsOrderAllows) {
 }
 
 TEST(Pool, FullGpuMakesAStreamWaitForTheFreeOfAnother) {
-  in_process([](Line&) {
+  in_pool_process([](Line&) {
     const Gpu gpu;
     const CUstream first = gpu.stream();
     const CUstream second = gpu.stream();
-    const CUdeviceptr kept = gpu.filled(kFloats, 0);
+    const CUdeviceptr kept = gpu.filled(kPoolFloats, 0);
     const CUdeviceptr data = take(gpu, kSegment, first);
     const CUdeviceptr rest = gpu.alloc(gpu.free_bytes() / gpu.granularity() * gpu.granularity());
     Gate gate;
     gate.close(gpu, first);
-    NVS_MUST(gpu.fill(data, 1, kFloats, first));
-    NVS_MUST(gpu.launch("nvs_add", first, kept, data, std::uint64_t{kFloats}));
+    NVS_MUST(gpu.fill(data, 1, kPoolFloats, first));
+    NVS_MUST(gpu.launch("nvs_add", first, kept, data, std::uint64_t{kPoolFloats}));
     NVS_MUST(gpu->cuMemFreeAsync(data, first));
     NVS_MUST(set<int>(gpu, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, 0));
     CUdeviceptr next = 1;
@@ -176,19 +176,19 @@ TEST(Pool, FullGpuMakesAStreamWaitForTheFreeOfAnother) {
     EXPECT_EQ(next, 0U);
     NVS_MUST(set<int>(gpu, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, 1));
     NVS_MUST(gpu->cuMemAllocAsync(&next, kSegment, second));
-    NVS_MUST(gpu.fill(next, 7, kFloats, second));
+    NVS_MUST(gpu.fill(next, 7, kPoolFloats, second));
     EXPECT_EQ(gpu->cuStreamQuery(second), CUDA_ERROR_NOT_READY);
     gate.open();
     NVS_MUST(gpu->cuCtxSynchronize());
-    EXPECT_EQ(gpu.read(kept, kStripe), std::vector<float>(kStripe, 1));
-    EXPECT_EQ(gpu.read(next, kFloats), std::vector<float>(kFloats, 7));
+    EXPECT_EQ(gpu.read(kept, kPoolStripe), std::vector<float>(kPoolStripe, 1));
+    EXPECT_EQ(gpu.read(next, kPoolFloats), std::vector<float>(kPoolFloats, 7));
     NVS_MUST(gpu->cuMemFree_v2(rest));
     NVS_MUST(gpu->cuMemFree_v2(next));
   });
 }
 
 TEST(Pool, KeepsUpToItsThresholdAndCountsWhatItHas) {
-  in_process([](Line&) {
+  in_pool_process([](Line&) {
     const Gpu gpu;
     const CUstream stream = gpu.stream();
     const std::size_t before = gpu.free_bytes();
@@ -238,8 +238,8 @@ TEST(Pool, TakesFromTheLedgerThatAllProcessesShare) {
     line.tell("full");
     line.expect("room");
     NVS_MUST(gpu->cuMemAllocAsync(&data, 15 << 20, nullptr));
-    NVS_MUST(gpu.fill(data, 2, kFloats));
-    EXPECT_EQ(gpu.read(data, kFloats), std::vector<float>(kFloats, 2));
+    NVS_MUST(gpu.fill(data, 2, kPoolFloats));
+    EXPECT_EQ(gpu.read(data, kPoolFloats), std::vector<float>(kPoolFloats, 2));
   });
   other.line().expect("full");
   holder.kill();
@@ -249,7 +249,7 @@ TEST(Pool, TakesFromTheLedgerThatAllProcessesShare) {
 }
 
 TEST(Pool, OwnPoolIsUsedOutlivesItsHandleAndKeepsItsLimit) {
-  in_process([](Line&) {
+  in_pool_process([](Line&) {
     const Gpu gpu;
     const std::size_t before = gpu.free_bytes();
     const CUmemoryPool standard = pool_of(gpu);
@@ -260,19 +260,19 @@ TEST(Pool, OwnPoolIsUsedOutlivesItsHandleAndKeepsItsLimit) {
     CUdeviceptr data = 0;
     EXPECT_EQ(gpu->cuMemAllocFromPoolAsync(&data, 3 * kSegment, pool, nullptr),
               CUDA_ERROR_OUT_OF_MEMORY);
-    NVS_MUST(gpu->cuMemAllocFromPoolAsync(&data, kBytes, pool, nullptr));
+    NVS_MUST(gpu->cuMemAllocFromPoolAsync(&data, kPoolBytes, pool, nullptr));
     CUmemoryPool owner = nullptr;
     NVS_MUST(gpu->cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, data + 8));
     EXPECT_EQ(owner, pool);
     NVS_MUST(gpu->cuDeviceSetMemPool(0, pool));
     EXPECT_EQ(pool_of(gpu), pool);
-    const CUdeviceptr more = take(gpu, kBytes, nullptr);
-    EXPECT_EQ(used(gpu), 2 * kBytes);
+    const CUdeviceptr more = take(gpu, kPoolBytes, nullptr);
+    EXPECT_EQ(used(gpu), 2 * kPoolBytes);
     NVS_MUST(gpu->cuMemPoolDestroy(pool));
     EXPECT_EQ(pool_of(gpu), standard);
     EXPECT_EQ(gpu->cuMemAllocFromPoolAsync(&data, 1, pool, nullptr), CUDA_ERROR_INVALID_VALUE);
-    NVS_MUST(gpu.fill(data, 4, kFloats));
-    EXPECT_EQ(gpu.read(data, kFloats), std::vector<float>(kFloats, 4));
+    NVS_MUST(gpu.fill(data, 4, kPoolFloats));
+    EXPECT_EQ(gpu.read(data, kPoolFloats), std::vector<float>(kPoolFloats, 4));
     EXPECT_EQ(before - gpu.free_bytes(), kSegment);
     NVS_MUST(gpu->cuMemFreeAsync(data, nullptr));
     NVS_MUST(gpu->cuMemFree_v2(more));
@@ -282,12 +282,12 @@ TEST(Pool, OwnPoolIsUsedOutlivesItsHandleAndKeepsItsLimit) {
 }
 
 TEST(Pool, AccessOfAnotherGpuIsThePools) {
-  in_process(
+  in_pool_process(
       [](Line&) {
         const Gpu far(1);
         const Gpu gpu(0);
-        CUdeviceptr data = take(gpu, kBytes, nullptr);
-        NVS_MUST(gpu.fill(data, 1, kFloats));
+        CUdeviceptr data = take(gpu, kPoolBytes, nullptr);
+        NVS_MUST(gpu.fill(data, 1, kPoolFloats));
         NVS_MUST(gpu->cuCtxSynchronize());
         CUmemLocation place{CU_MEM_LOCATION_TYPE_DEVICE, 1};
         CUmemAccess_flags flags{};
@@ -300,12 +300,12 @@ TEST(Pool, AccessOfAnotherGpuIsThePools) {
         const CUmemAccessDesc own{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_NONE};
         EXPECT_EQ(gpu->cuMemPoolSetAccess(pool_of(gpu), &own, 1), CUDA_ERROR_INVALID_VALUE);
         far.make_current();
-        NVS_MUST(far.step(data, 1, kFloats));
+        NVS_MUST(far.step(data, 1, kPoolFloats));
         EXPECT_EQ(far->cuCtxSynchronize(), CUDA_SUCCESS);
         EXPECT_EQ(far.read(data, 1).front(), 2);
         const CUmemAccessDesc none{place, CU_MEM_ACCESS_FLAGS_PROT_NONE};
         NVS_MUST(far->cuMemPoolSetAccess(pool_of(gpu), &none, 1));
-        NVS_MUST(far.step(data, 1, kFloats));
+        NVS_MUST(far.step(data, 1, kPoolFloats));
         EXPECT_EQ(far->cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
       },
       2);
@@ -315,11 +315,11 @@ TEST(Pool, UseAfterTheFreeIsFound) {
   SimMachine machine;
   run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr data = take(gpu, kBytes, nullptr);
-    NVS_MUST(gpu.fill(data, 1, kFloats));
+    const CUdeviceptr data = take(gpu, kPoolBytes, nullptr);
+    NVS_MUST(gpu.fill(data, 1, kPoolFloats));
     NVS_MUST(gpu->cuMemFreeAsync(data, nullptr));
-    take(gpu, kBytes, nullptr);
-    NVS_MUST(gpu.fill(data, 1, kFloats));
+    take(gpu, kPoolBytes, nullptr);
+    NVS_MUST(gpu.fill(data, 1, kPoolFloats));
     EXPECT_EQ(gpu->cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_NE(violation_text(loaded_driver()).find("not mapped"), std::string::npos);
   });
@@ -330,10 +330,10 @@ TEST(Pool, FreeUnderWorkOfAnotherStreamIsAViolation) {
   run_process(machine, [](Line&) {
     const Gpu gpu;
     const CUstream stream = gpu.stream();
-    const CUdeviceptr data = take(gpu, kBytes, nullptr);
-    const CUdeviceptr plain = gpu.alloc(kBytes);
+    const CUdeviceptr data = take(gpu, kPoolBytes, nullptr);
+    const CUdeviceptr plain = gpu.alloc(kPoolBytes);
     NVS_MUST(gpu->cuCtxSynchronize());
-    gpu.launch_hanging([&] { return gpu.fill(data, 1, kFloats, stream); });
+    gpu.launch_hanging([&] { return gpu.fill(data, 1, kPoolFloats, stream); });
     const CUstream third = gpu.stream();
     NVS_MUST(gpu->cuMemFreeAsync(plain, third));
     EXPECT_EQ(gpu.sim().cusimViolationCount(), 0U) << "nobody uses that one";
@@ -347,7 +347,7 @@ TEST(Pool, FreeUnderWorkOfAnotherStreamIsAViolation) {
 }
 
 TEST(Pool, WhatIsNotSimulatedSaysSo) {
-  in_process([](Line&) {
+  in_pool_process([](Line&) {
     const Gpu gpu;
     CUmemoryPool pool = nullptr;
     CUmemPoolProps wanted = props(0);
@@ -359,13 +359,13 @@ TEST(Pool, WhatIsNotSimulatedSaysSo) {
     wanted.location.type = CU_MEM_LOCATION_TYPE_HOST;
     EXPECT_EQ(gpu->cuMemPoolCreate(&pool, &wanted), CUDA_ERROR_NOT_SUPPORTED);
     // A capture would need memory nodes.
-    const CUdeviceptr data = take(gpu, kBytes, nullptr);
+    const CUdeviceptr data = take(gpu, kPoolBytes, nullptr);
     NVS_MUST(gpu->cuCtxSynchronize());
     const CUstream stream = gpu.stream();
     for (int call = 0; call < 2; ++call) {
       NVS_MUST(gpu->cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
       CUdeviceptr captured = 0;
-      EXPECT_EQ(call == 0 ? gpu->cuMemAllocAsync(&captured, kBytes, stream)
+      EXPECT_EQ(call == 0 ? gpu->cuMemAllocAsync(&captured, kPoolBytes, stream)
                           : gpu->cuMemFreeAsync(data, stream),
                 CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
       CUgraph graph = nullptr;

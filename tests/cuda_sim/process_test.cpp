@@ -16,12 +16,12 @@
 namespace nvs::sim_test {
 namespace {
 
-constexpr std::size_t kFloats = 1024;
+constexpr std::size_t kProcessFloats = 1024;
 
 // Computes without a pause until told to end.
 void saturate(Line& line) {
   const Gpu gpu;
-  const CUdeviceptr data = gpu.filled(kFloats, 0);
+  const CUdeviceptr data = gpu.filled(kProcessFloats, 0);
   std::atomic<bool> told{false};
   line.tell("runs");
   std::thread listener([&] {
@@ -32,7 +32,7 @@ void saturate(Line& line) {
   for (; !told.load(); ++steps) {
     // Too long to be run by this thread, and many at once, so that there always is more to do.
     NVS_MUST(gpu.spin(2'000'000));
-    NVS_MUST(gpu.step(data, 1, kFloats));
+    NVS_MUST(gpu.step(data, 1, kProcessFloats));
     if (static_cast<int>(steps) % 128 == 0) NVS_MUST(gpu->cuCtxSynchronize());
   }
   NVS_MUST(gpu->cuCtxSynchronize());
@@ -42,12 +42,12 @@ void saturate(Line& line) {
 
 void compute_a_while(Line&) {
   const Gpu gpu;
-  const CUdeviceptr data = gpu.filled(kFloats, 0);
-  const std::vector<float> zeroes(kFloats);
+  const CUdeviceptr data = gpu.filled(kProcessFloats, 0);
+  const std::vector<float> zeroes(kProcessFloats);
   for (int i = 0; i < 20; ++i) {
-    NVS_MUST(gpu->cuMemcpyHtoD_v2(data, zeroes.data(), kFloats * 4));
+    NVS_MUST(gpu->cuMemcpyHtoD_v2(data, zeroes.data(), kProcessFloats * 4));
     NVS_MUST(gpu.spin(500'000));
-    NVS_MUST(gpu.step(data, 1, kFloats));
+    NVS_MUST(gpu.step(data, 1, kProcessFloats));
     NVS_MUST(gpu->cuCtxSynchronize());
   }
   EXPECT_EQ(gpu.read(data, 1).front(), 1);
@@ -105,7 +105,7 @@ TEST(Process, ForkChildIsNotInitialisedAndDisturbsNothing) {
   SimMachine machine;
   run_process(machine, [&](Line&) {
     const Gpu gpu;
-    const CUdeviceptr data = gpu.filled(kFloats, 3);
+    const CUdeviceptr data = gpu.filled(kProcessFloats, 3);
     const auto contexts = [&] {
       unsigned long long bytes = 0;
       unsigned processes = 0;
@@ -117,7 +117,7 @@ TEST(Process, ForkChildIsNotInitialisedAndDisturbsNothing) {
     // With work in flight, an ordinary exit as well as a sudden one.
     for (const bool sudden : {false, true}) {
       NVS_MUST(gpu.spin(20'000'000));
-      NVS_MUST(gpu.step(data, 1, kFloats));
+      NVS_MUST(gpu.step(data, 1, kProcessFloats));
       const pid_t child = ::fork();
       if (child == 0) {
         const int result = results_in_fork_child(gpu);
@@ -141,7 +141,7 @@ TEST(Process, ForkBeforeInitialisationIsFree) {
     loaded_driver();
     const pid_t child = ::fork();
     const Gpu gpu;
-    const bool right = gpu.read(gpu.filled(kFloats, 3), 1).front() == 3;
+    const bool right = gpu.read(gpu.filled(kProcessFloats, 3), 1).front() == 3;
     if (child == 0) std::exit(right ? 0 : 1);
     EXPECT_TRUE(right);
     int status = -1;

@@ -14,24 +14,25 @@
 namespace nvs::sim_test {
 namespace {
 
-constexpr std::size_t kFloats = 1024;
-constexpr std::uint64_t kWhile = 5'000'000;  // long enough to be overtaken if the order is wrong
+constexpr std::size_t kStreamFloats = 1024;
+constexpr std::uint64_t kStreamWhile =
+    5'000'000;  // long enough to be overtaken if the order is wrong
 
 TEST(Stream, WorkOfOneStreamRunsInOrder) {
   SimMachine machine;
   run_process(machine, [](Line&) {
     const Gpu gpu;
     const CUstream stream = gpu.stream();
-    const CUdeviceptr data = gpu.filled(kFloats, 0);
-    const std::vector<float> hundred(kFloats, 100);
-    std::vector<float> seen(kFloats);
-    NVS_MUST(gpu.spin(kWhile, stream));
-    NVS_MUST(gpu.step(data, 7, kFloats, stream));
-    NVS_MUST(gpu->cuMemcpyHtoDAsync_v2(data, hundred.data(), kFloats * 4, stream));
-    NVS_MUST(gpu.step(data, 1, kFloats, stream));
-    NVS_MUST(gpu->cuMemcpyDtoHAsync_v2(seen.data(), data, kFloats * 4, stream));
-    NVS_MUST(gpu->cuMemsetD32Async(data, 0, kFloats, stream));
-    NVS_MUST(gpu.step(data, 2, kFloats, stream));
+    const CUdeviceptr data = gpu.filled(kStreamFloats, 0);
+    const std::vector<float> hundred(kStreamFloats, 100);
+    std::vector<float> seen(kStreamFloats);
+    NVS_MUST(gpu.spin(kStreamWhile, stream));
+    NVS_MUST(gpu.step(data, 7, kStreamFloats, stream));
+    NVS_MUST(gpu->cuMemcpyHtoDAsync_v2(data, hundred.data(), kStreamFloats * 4, stream));
+    NVS_MUST(gpu.step(data, 1, kStreamFloats, stream));
+    NVS_MUST(gpu->cuMemcpyDtoHAsync_v2(seen.data(), data, kStreamFloats * 4, stream));
+    NVS_MUST(gpu->cuMemsetD32Async(data, 0, kStreamFloats, stream));
+    NVS_MUST(gpu.step(data, 2, kStreamFloats, stream));
     NVS_MUST(gpu->cuStreamSynchronize(stream));
     EXPECT_EQ(seen.front(), 101);
     EXPECT_EQ(gpu.read(data, 1).front(), 2);
@@ -41,17 +42,17 @@ TEST(Stream, WorkOfOneStreamRunsInOrder) {
 // Runs something that nothing orders: what could overtake the gate has done so afterwards.
 void let_others_pass(const Gpu& gpu) {
   const CUstream free = gpu.stream(CU_STREAM_NON_BLOCKING);
-  NVS_MUST(gpu.spin(kWhile, free));
+  NVS_MUST(gpu.spin(kStreamWhile, free));
   NVS_MUST(gpu->cuStreamSynchronize(free));
 }
 
 // A fill on the first stream, behind a gate, and a step on the second, which must wait for it.
 void expect_second_waits(const Gpu& gpu, CUstream first, CUstream second) {
-  const CUdeviceptr data = gpu.filled(kFloats, 0);
+  const CUdeviceptr data = gpu.filled(kStreamFloats, 0);
   Gate gate;
   gate.close(gpu, first);
-  NVS_MUST(gpu.fill(data, 5, kFloats, first));
-  NVS_MUST(gpu.step(data, 1, kFloats, second));
+  NVS_MUST(gpu.fill(data, 5, kStreamFloats, first));
+  NVS_MUST(gpu.step(data, 1, kStreamFloats, second));
   let_others_pass(gpu);
   gate.open();
   NVS_MUST(gpu->cuStreamSynchronize(second));
@@ -74,11 +75,11 @@ TEST(Stream, NonBlockingStreamIgnoresTheLegacyStream) {
     const Gpu gpu;
     const CUstream free = gpu.stream(CU_STREAM_NON_BLOCKING);
     const CUstream bound = gpu.stream(CU_STREAM_DEFAULT);
-    const CUdeviceptr data = gpu.filled(kFloats, 0);
+    const CUdeviceptr data = gpu.filled(kStreamFloats, 0);
     Gate gate;
     gate.close(gpu, nullptr);
-    NVS_MUST(gpu.step(data, 1, kFloats, bound));
-    NVS_MUST(gpu.fill(data, 5, kFloats, free));
+    NVS_MUST(gpu.step(data, 1, kStreamFloats, bound));
+    NVS_MUST(gpu.fill(data, 5, kStreamFloats, free));
     NVS_MUST(gpu->cuStreamSynchronize(free));
     EXPECT_EQ(gpu->cuStreamQuery(bound), CUDA_ERROR_NOT_READY);
     EXPECT_EQ(gpu->cuStreamQuery(nullptr), CUDA_ERROR_NOT_READY);
@@ -93,10 +94,10 @@ TEST(Stream, LegacyStreamDoesNotWaitForANonBlockingStream) {
   run_process(machine, [](Line&) {
     const Gpu gpu;
     const CUstream free = gpu.stream(CU_STREAM_NON_BLOCKING);
-    const CUdeviceptr data = gpu.filled(kFloats, 0);
+    const CUdeviceptr data = gpu.filled(kStreamFloats, 0);
     Gate gate;
     gate.close(gpu, free);
-    NVS_MUST(gpu.step(data, 1, kFloats, nullptr));
+    NVS_MUST(gpu.step(data, 1, kStreamFloats, nullptr));
     NVS_MUST(gpu->cuStreamSynchronize(nullptr));
     EXPECT_EQ(gpu->cuStreamQuery(free), CUDA_ERROR_NOT_READY);
     gate.open();
@@ -108,13 +109,13 @@ TEST(Stream, PerThreadDefaultStreamsAreApartFromEachOther) {
   SimMachine machine;
   run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr data = gpu.filled(kFloats, 0);
+    const CUdeviceptr data = gpu.filled(kStreamFloats, 0);
     Gate gate;
     gate.close(gpu, CU_STREAM_PER_THREAD);
-    NVS_MUST(gpu.step(data, 1, kFloats, CU_STREAM_PER_THREAD));
+    NVS_MUST(gpu.step(data, 1, kStreamFloats, CU_STREAM_PER_THREAD));
     std::thread([&] {
       gpu.make_current();
-      NVS_MUST(gpu.fill(data, 5, kFloats, CU_STREAM_PER_THREAD));
+      NVS_MUST(gpu.fill(data, 5, kStreamFloats, CU_STREAM_PER_THREAD));
       EXPECT_EQ(gpu->cuStreamSynchronize(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
     }).join();
     EXPECT_EQ(gpu->cuStreamQuery(CU_STREAM_PER_THREAD), CUDA_ERROR_NOT_READY);
@@ -193,7 +194,7 @@ TEST(Stream, HostFunctionSeesTheCopyBeforeItAndNotTheOneAfter) {
   SimMachine machine;
   run_process(machine, [](Line&) {
     struct Seen {
-      std::vector<float> host = std::vector<float>(kFloats, -1);
+      std::vector<float> host = std::vector<float>(kStreamFloats, -1);
       float at_function = 0;
       static void look(void* seen) {
         auto& self = *static_cast<Seen*>(seen);
@@ -203,12 +204,12 @@ TEST(Stream, HostFunctionSeesTheCopyBeforeItAndNotTheOneAfter) {
     const Gpu gpu;
     Seen seen;
     const CUstream stream = gpu.stream();
-    const CUdeviceptr data = gpu.filled(kFloats, 1);
-    NVS_MUST(gpu.spin(kWhile, stream));
-    NVS_MUST(gpu->cuMemcpyDtoHAsync_v2(seen.host.data(), data, kFloats * 4, stream));
+    const CUdeviceptr data = gpu.filled(kStreamFloats, 1);
+    NVS_MUST(gpu.spin(kStreamWhile, stream));
+    NVS_MUST(gpu->cuMemcpyDtoHAsync_v2(seen.host.data(), data, kStreamFloats * 4, stream));
     NVS_MUST(gpu->cuLaunchHostFunc(stream, &Seen::look, &seen));
-    NVS_MUST(gpu.step(data, 1, kFloats, stream));
-    NVS_MUST(gpu->cuMemcpyDtoHAsync_v2(seen.host.data(), data, kFloats * 4, stream));
+    NVS_MUST(gpu.step(data, 1, kStreamFloats, stream));
+    NVS_MUST(gpu->cuMemcpyDtoHAsync_v2(seen.host.data(), data, kStreamFloats * 4, stream));
     NVS_MUST(gpu->cuStreamSynchronize(stream));
     EXPECT_EQ(seen.at_function, 1);
     EXPECT_EQ(seen.host.front(), 2);

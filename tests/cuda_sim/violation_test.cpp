@@ -13,7 +13,7 @@
 namespace nvs::sim_test {
 namespace {
 
-constexpr std::size_t kFloats = 4096;
+constexpr std::size_t kViolationFloats = 4096;
 constexpr std::uint32_t kPoison = 0x7fb0150d;
 
 bool mentions(const std::string& text, const std::string& part) {
@@ -51,7 +51,7 @@ TEST(Violation, UnmapUnderAKernelInFlight) {
   const std::string errors = run_process(machine, [](Line&) {
     const Gpu gpu;
     const auto chunk = gpu.map_chunk(16 * gpu.granularity());
-    gpu.launch_hanging([&] { return gpu.fill(chunk.address, 1, kFloats); });
+    gpu.launch_hanging([&] { return gpu.fill(chunk.address, 1, kViolationFloats); });
     EXPECT_EQ(gpu.sim().cusimViolationCount(), 0U);
     gpu.unmap_chunk(chunk);
     expect_one_violation(gpu, {"cuMemUnmap", "nvs_fill"});
@@ -81,7 +81,7 @@ TEST(Violation, UnmapOfAnotherChunkThanTheKernelUsesIsNone) {
     const Gpu gpu;
     const auto used = gpu.map_chunk(16 * gpu.granularity());
     const auto other = gpu.map_chunk(16 * gpu.granularity());
-    gpu.launch_hanging([&] { return gpu.fill(used.address, 1, kFloats); });
+    gpu.launch_hanging([&] { return gpu.fill(used.address, 1, kViolationFloats); });
     gpu.unmap_chunk(other);
     EXPECT_EQ(gpu.sim().cusimViolationCount(), 0U);
     gpu.sim().cusimReleaseHang();
@@ -97,7 +97,7 @@ TEST(Violation, TouchingUnmappedMemoryPoisonsTheContext) {
     const Gpu gpu;
     CUdeviceptr hole = 0;
     NVS_MUST(gpu->cuMemAddressReserve(&hole, 16 * gpu.granularity(), 0, 0, 0));
-    EXPECT_EQ(gpu.fill(hole, 1, kFloats), CUDA_SUCCESS);
+    EXPECT_EQ(gpu.fill(hole, 1, kViolationFloats), CUDA_SUCCESS);
     EXPECT_EQ(gpu->cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
     expect_poisoned(gpu);
     expect_one_violation(gpu, {"nvs_fill", "not mapped"});
@@ -135,15 +135,15 @@ TEST(Violation, WritingWhereOnlyReadingIsAllowed) {
   run_process(machine, [](Line&) {
     const Gpu gpu;
     const auto chunk = gpu.map_chunk(16 * gpu.granularity());
-    const CUdeviceptr sum = gpu.filled(kFloats, 1);
-    NVS_MUST(gpu.fill(chunk.address, 2, kFloats));
+    const CUdeviceptr sum = gpu.filled(kViolationFloats, 1);
+    NVS_MUST(gpu.fill(chunk.address, 2, kViolationFloats));
     NVS_MUST(gpu->cuCtxSynchronize());
     const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READ};
     NVS_MUST(gpu->cuMemSetAccess(chunk.address, chunk.bytes, &access, 1));
-    NVS_MUST(gpu.launch("nvs_add", nullptr, sum, chunk.address, std::uint64_t{kFloats}));
+    NVS_MUST(gpu.launch("nvs_add", nullptr, sum, chunk.address, std::uint64_t{kViolationFloats}));
     EXPECT_EQ(gpu->cuCtxSynchronize(), CUDA_SUCCESS);
     EXPECT_EQ(gpu.read(sum, 1).front(), 3);
-    NVS_MUST(gpu.fill(chunk.address, 4, kFloats));
+    NVS_MUST(gpu.fill(chunk.address, 4, kViolationFloats));
     EXPECT_EQ(gpu->cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
     expect_one_violation(gpu, {"nvs_fill"});
   });
@@ -153,10 +153,10 @@ TEST(Violation, FaultLeavesOtherProcessesAndOtherGpusAlone) {
   SimMachine machine(Environment{{"NVSHARE_SIM_GPUS", "2"}});
   SimProcess neighbour(machine, [](Line& line) {
     const Gpu gpu;
-    const CUdeviceptr data = gpu.filled(kFloats, 7);
+    const CUdeviceptr data = gpu.filled(kViolationFloats, 7);
     line.tell("ready");
     line.expect("faulted");
-    NVS_MUST(gpu.step(data, 1, kFloats));
+    NVS_MUST(gpu.step(data, 1, kViolationFloats));
     NVS_MUST(gpu->cuCtxSynchronize());
     EXPECT_EQ(gpu.read(data, 1).front(), 8);
     EXPECT_EQ(gpu.sim().cusimViolationCount(), 1U) << "it is the machine's count";
@@ -165,12 +165,12 @@ TEST(Violation, FaultLeavesOtherProcessesAndOtherGpusAlone) {
   run_process(machine, [](Line&) {
     const Gpu elsewhere(1);
     const Gpu gpu(0);
-    const CUdeviceptr gone = gpu.alloc(kFloats * sizeof(float));
+    const CUdeviceptr gone = gpu.alloc(kViolationFloats * sizeof(float));
     NVS_MUST(gpu->cuMemFree_v2(gone));
-    NVS_MUST(gpu.fill(gone, 1, kFloats));
+    NVS_MUST(gpu.fill(gone, 1, kViolationFloats));
     EXPECT_EQ(gpu->cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
     elsewhere.make_current();
-    EXPECT_EQ(elsewhere.read(elsewhere.filled(kFloats, 3), 1).front(), 3);
+    EXPECT_EQ(elsewhere.read(elsewhere.filled(kViolationFloats, 3), 1).front(), 3);
   });
   neighbour.line().tell("faulted");
   EXPECT_EQ(neighbour.wait(), 0) << neighbour.errors();
@@ -180,9 +180,9 @@ TEST(Violation, UseAfterFree) {
   SimMachine machine;
   const std::string errors = run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr gone = gpu.filled(kFloats, 1);
+    const CUdeviceptr gone = gpu.filled(kViolationFloats, 1);
     NVS_MUST(gpu->cuMemFree_v2(gone));
-    EXPECT_EQ(gpu.step(gone, 1, kFloats), CUDA_SUCCESS);
+    EXPECT_EQ(gpu.step(gone, 1, kViolationFloats), CUDA_SUCCESS);
     EXPECT_EQ(gpu->cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
     expect_poisoned(gpu);
     expect_one_violation(gpu, {"nvs_step"});
@@ -194,8 +194,8 @@ TEST(Violation, ReadOfFreshMemory) {
   SimMachine machine;
   const std::string errors = run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr fresh = gpu.alloc(kFloats * sizeof(float));
-    EXPECT_EQ(gpu.step(fresh, 1, kFloats), CUDA_SUCCESS);
+    const CUdeviceptr fresh = gpu.alloc(kViolationFloats * sizeof(float));
+    EXPECT_EQ(gpu.step(fresh, 1, kViolationFloats), CUDA_SUCCESS);
     EXPECT_EQ(gpu->cuCtxSynchronize(), CUDA_SUCCESS) << "it is no error of the driver's";
     expect_one_violation(gpu, {"nvs_step", "fresh"});
   });
@@ -207,18 +207,18 @@ TEST(Violation, FreshMemoryIsPoisonAndNeverWhatWasThereBefore) {
   run_process(machine, [](Line&) {
     const Gpu gpu;
     const auto all_poison = [&](CUdeviceptr address) {
-      const std::vector<float> values = gpu.read(address, kFloats);
+      const std::vector<float> values = gpu.read(address, kViolationFloats);
       return std::all_of(values.begin(), values.end(), [](float value) {
         return std::bit_cast<std::uint32_t>(value) == kPoison;
       });
     };
     for (int round = 0; round < 3; ++round) {
-      const CUdeviceptr plain = gpu.alloc(kFloats * sizeof(float));
+      const CUdeviceptr plain = gpu.alloc(kViolationFloats * sizeof(float));
       const auto chunk = gpu.map_chunk(16 * gpu.granularity());
       EXPECT_TRUE(all_poison(plain)) << round;
       EXPECT_TRUE(all_poison(chunk.address)) << round;
-      NVS_MUST(gpu.fill(plain, 5, kFloats));
-      NVS_MUST(gpu.fill(chunk.address, 5, kFloats));
+      NVS_MUST(gpu.fill(plain, 5, kViolationFloats));
+      NVS_MUST(gpu.fill(chunk.address, 5, kViolationFloats));
       NVS_MUST(gpu->cuCtxSynchronize());
       EXPECT_EQ(gpu.read(plain, 1).front(), 5);
       NVS_MUST(gpu->cuMemFree_v2(plain));
@@ -231,10 +231,10 @@ TEST(Violation, CleanProgramHasNone) {
   SimMachine machine;
   const std::string errors = run_process(machine, [](Line&) {
     const Gpu gpu;
-    const CUdeviceptr plain = gpu.filled(kFloats, 1);
+    const CUdeviceptr plain = gpu.filled(kViolationFloats, 1);
     const auto chunk = gpu.map_chunk(16 * gpu.granularity());
-    NVS_MUST(gpu->cuMemsetD32_v2(chunk.address, std::bit_cast<unsigned>(2.0F), kFloats));
-    NVS_MUST(gpu.launch("nvs_add", nullptr, plain, chunk.address, std::uint64_t{kFloats}));
+    NVS_MUST(gpu->cuMemsetD32_v2(chunk.address, std::bit_cast<unsigned>(2.0F), kViolationFloats));
+    NVS_MUST(gpu.launch("nvs_add", nullptr, plain, chunk.address, std::uint64_t{kViolationFloats}));
     NVS_MUST(gpu->cuCtxSynchronize());
     EXPECT_EQ(gpu.read(plain, 1).front(), 3);
     gpu.unmap_chunk(chunk);

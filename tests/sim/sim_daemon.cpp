@@ -10,7 +10,7 @@ namespace {
 constexpr Duration kTimerLate = Duration::from_us(20);
 
 template <class Id>
-std::size_t number(Id id) {
+std::size_t number_of(Id id) {
   return static_cast<std::size_t>(id);
 }
 
@@ -95,7 +95,8 @@ void SimDaemon::step(const core::Event& event) {
   const std::vector<core::Effect>& effects = run_->step(clock_.now(), event);
   for (const core::Effect& effect : effects) {
     const auto client = std::visit([](const auto& item) { return item.client; }, effect);
-    if (number(client) < client_process_.size()) send_(client_process_[number(client)], effect);
+    if (number_of(client) < client_process_.size())
+      send_(client_process_[number_of(client)], effect);
   }
   failure_ = run_->failure();
   arm();
@@ -155,7 +156,7 @@ void SimDaemon::receive(std::uint32_t process, std::uint32_t tenant, const Messa
     pending_.push_back({process, tenant, message});
   } else if (message.kind == Message::Kind::hello) {
     join(process, tenant);
-  } else if (process < sessions_.size() && number(sessions_[process].client) != 0) {
+  } else if (process < sessions_.size() && number_of(sessions_[process].client) != 0) {
     perform(process, message);
   }
 }
@@ -235,7 +236,7 @@ void SimDaemon::finish() {
   meter_.add(run_->view());
   run_->look_back();
   for (std::uint32_t process = 0; process < sessions_.size(); ++process) {
-    if (number(sessions_[process].client) != 0) leave(process);
+    if (number_of(sessions_[process].client) != 0) leave(process);
   }
   run_->end();
   if (!failure_) failure_ = run_->failure();

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double kMsPerSecond = 1000;
+constexpr double kMsInSecond = 1000;
 constexpr std::size_t kNumberDigitsMax = 15;
 
 bool is_number(std::string_view text) {
@@ -138,7 +138,7 @@ std::string set_request(std::string_view setting, std::string_view value, std::s
   } else {
     const double seconds = std::strtod(std::string(value).c_str(), nullptr);
     if (setting == "window") {
-      request["window_ms"] = seconds * kMsPerSecond;
+      request["window_ms"] = seconds * kMsInSecond;
     } else {
       request["turn_s"] = seconds;
     }

@@ -26,7 +26,7 @@ namespace {
 constexpr Duration kPollEvery = Duration::from_s(1);
 // A daemon that hangs must not make the keys hang for long.
 constexpr Duration kPatience = Duration::from_s(1);
-constexpr std::int64_t kNsPerMs = 1'000'000;
+constexpr std::int64_t kNsInMs = 1'000'000;
 
 class Top {
  public:
@@ -83,7 +83,7 @@ void Top::draw() {
 bool Top::wait() {
   const std::int64_t left = (next_poll_ - os::monotonic_now()).ns();
   pollfd what[] = {{STDIN_FILENO, POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
-  ::poll(what, std::size(what), left <= 0 ? 0 : static_cast<int>(left / kNsPerMs) + 1);
+  ::poll(what, std::size(what), left <= 0 ? 0 : static_cast<int>(left / kNsInMs) + 1);
   return what[0].revents != 0;
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr double kShareTime_s = 0.5;
 constexpr std::ptrdiff_t kPageLines = 10;
 constexpr std::ptrdiff_t kAllLines = 1'000'000;
-constexpr std::array<std::string_view, 3> kPriorities = {"low", "normal", "high"};
+constexpr std::array<std::string_view, 3> kPrioritySteps = {"low", "normal", "high"};
 constexpr char kEscape = '\x1b';
 
 struct Sequence {
@@ -204,14 +204,14 @@ std::optional<std::string> TopState::change_priority(int steps) {
   const std::vector<TopRow> shown = rows();
   if (shown.empty()) return std::nullopt;
   const TenantStatus& tenant = *shown[selected_row()].tenant;
-  const auto* const now = std::find(kPriorities.begin(), kPriorities.end(), tenant.priority);
-  if (now == kPriorities.end()) return std::nullopt;
-  const std::ptrdiff_t wanted = (now - kPriorities.begin()) + steps;
-  if (wanted < 0 || wanted >= std::ssize(kPriorities)) {
+  const auto* const now = std::find(kPrioritySteps.begin(), kPrioritySteps.end(), tenant.priority);
+  if (now == kPrioritySteps.end()) return std::nullopt;
+  const std::ptrdiff_t wanted = (now - kPrioritySteps.begin()) + steps;
+  if (wanted < 0 || wanted >= std::ssize(kPrioritySteps)) {
     say(harmless(tenant.name) + " has priority " + tenant.priority + " already");
     return std::nullopt;
   }
-  const std::string_view priority = kPriorities[static_cast<std::size_t>(wanted)];
+  const std::string_view priority = kPrioritySteps[static_cast<std::size_t>(wanted)];
   say("priority " + std::string(priority) + " for " + harmless(tenant.name));
   return priority_request(priority, std::to_string(tenant.id));
 }

@@ -11,7 +11,7 @@
 namespace nvs::cli {
 namespace {
 
-constexpr std::size_t kNameColumnsMin = 8;
+constexpr std::size_t kTopNameColumnsMin = 8;
 constexpr std::size_t kBarColumnsMin = 8;
 constexpr std::size_t kBarColumnsMax = 32;
 constexpr std::size_t kRowsOfTenantsMin = 3;
@@ -46,10 +46,10 @@ std::vector<ViewLine> help_lines() {
 
 std::vector<ViewLine> gpu_lines(const TopState& state, ScreenSize size) {
   TextTable table({{"GPU", Align::right},
-                   {"NAME", Align::left, kNameColumnsMin},
+                   {"NAME", Align::left, kTopNameColumnsMin},
                    {"MODE", Align::left},
                    {"WINDOW", Align::right},
-                   {"HOLDER", Align::left, kNameColumnsMin},
+                   {"HOLDER", Align::left, kTopNameColumnsMin},
                    {"WAITING", Align::right},
                    {"HELD", Align::left},
                    {"", Align::right}});
@@ -75,7 +75,7 @@ std::string use_text(const UseStatus& use) {
 
 std::vector<ViewLine> tenant_lines(const TopState& state, ScreenSize size) {
   TextTable table({{"ID", Align::right},
-                   {"TENANT", Align::left, kNameColumnsMin},
+                   {"TENANT", Align::left, kTopNameColumnsMin},
                    {"GPU", Align::right},
                    {"STATE", Align::left},
                    {"PRIO", Align::left},

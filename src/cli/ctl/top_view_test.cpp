@@ -27,7 +27,7 @@ std::string text_of(const std::vector<ViewLine>& lines) {
   return text;
 }
 
-constexpr const char* kIn80Columns = R"(nvshare 0.1.0, pid 812, up 2h13m, /var/run/nvshare
+constexpr const char* kTopIn80Columns = R"(nvshare 0.1.0, pid 812, up 2h13m, /var/run/nvshare
 sorted by share; h: help, q: quit
 GPU  NAME  MODE    WINDOW  HOLDER    WAITING  HELD
   0  H200  auto      20ms  train.py        1  [||||||||]  99%
@@ -41,7 +41,7 @@ ID  TENANT    GPU  STATE    PRIO    SHARE             NOW  LONGEST        MEMORY
 
 TEST(TopView, FitsInto80Columns) {
   const std::vector<ViewLine> lines = top_view(state_with_shares(), {24, 80});
-  EXPECT_EQ(text_of(lines), kIn80Columns);
+  EXPECT_EQ(text_of(lines), kTopIn80Columns);
 }
 
 TEST(TopView, OneLineIsSelected) {

@@ -8,7 +8,7 @@ using namespace nvs::sim;
 
 namespace {
 
-constexpr unsigned kFlags =
+constexpr unsigned kEventFlags =
     CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
 
 CUresult record(CUevent handle, CUstream stream_handle, unsigned flags) {
@@ -103,7 +103,7 @@ CUresult find_pair(Driver& d, CUcontext context_handle, CUevent event_handle,
 }  // namespace
 
 NVS_SIM(cuEventCreate, (CUevent * out, unsigned int flags), out, flags) {
-  if (out == nullptr || (flags & ~kFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr || (flags & ~kEventFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
   const bool shared = (flags & CU_EVENT_INTERPROCESS) != 0;
   if (shared && (flags & CU_EVENT_DISABLE_TIMING) == 0) return CUDA_ERROR_INVALID_VALUE;
   Driver& d = driver();

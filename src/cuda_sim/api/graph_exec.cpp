@@ -21,9 +21,9 @@ GraphNode* twin_of(const GraphExec& exec, CUgraphNode original) {
 
 namespace {
 
-constexpr unsigned long long kFlags = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
-                                      CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |
-                                      CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+constexpr unsigned long long kInstantiateFlags = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
+                                                 CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |
+                                                 CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 
 bool has_circle(const Graph& graph) {
   if (in_order(graph).size() != graph.nodes.size()) return true;
@@ -34,7 +34,7 @@ bool has_circle(const Graph& graph) {
 }
 
 CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags) {
-  if (out == nullptr || (flags & ~kFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr || (flags & ~kInstantiateFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
   Driver& d = driver();
   const std::lock_guard guard{d.lock};
   std::shared_ptr<Context> context;

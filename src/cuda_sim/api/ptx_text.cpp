@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <set>
 
+#include "cuda_sim/kernels/ptx.h"
+
 namespace nvs::sim {
 namespace {
 
@@ -39,21 +41,6 @@ const std::set<std::string_view> kInstructions = {
     "vmin",         "vmin2",         "vmin4",     "vote",       "vset",
     "vset2",        "vset4",         "vshl",      "vshr",       "vsub",
     "vsub2",        "vsub4",         "wgmma",     "wmma",       "xor"};
-
-std::string without_comments(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size();) {
-    if (text.substr(i, 2) == "//") {
-      i = std::min(text.find('\n', i), text.size());
-    } else if (text.substr(i, 2) == "/*") {
-      const std::size_t end = text.find("*/", i + 2);
-      i = end == std::string_view::npos ? text.size() : end + 2;
-    } else {
-      out.push_back(text[i++]);
-    }
-  }
-  return out;
-}
 
 // Behind the brace that closes the one at `open`.
 std::size_t after_block(std::string_view text, std::size_t open) {

@@ -8,22 +8,6 @@
 namespace nvs::sim {
 namespace {
 
-std::string without_comments(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size();) {
-    if (text.substr(i, 2) == "//") {
-      i = std::min(text.find('\n', i), text.size());
-    } else if (text.substr(i, 2) == "/*") {
-      const std::size_t end = text.find("*/", i + 2);
-      i = end == std::string_view::npos ? text.size() : end + 2;
-    } else {
-      out.push_back(text[i++]);
-    }
-  }
-  return out;
-}
-
 // What all parameters of a kernel may take together; PTX allows no more.
 constexpr std::uint32_t kParameterBytesMax = 32764;
 
@@ -100,6 +84,22 @@ std::optional<PtxEntry> parse_entry(std::string_view text) {
 }
 
 }  // namespace
+
+std::string without_comments(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    if (text.substr(i, 2) == "//") {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (text.substr(i, 2) == "/*") {
+      const std::size_t end = text.find("*/", i + 2);
+      i = end == std::string_view::npos ? text.size() : end + 2;
+    } else {
+      out.push_back(text[i++]);
+    }
+  }
+  return out;
+}
 
 std::optional<PtxModule> parse_ptx(std::string_view raw) {
   const std::string text = without_comments(raw);

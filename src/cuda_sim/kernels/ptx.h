@@ -26,6 +26,7 @@ struct PtxModule {
   std::vector<PtxEntry> entries;
 };
 
+std::string without_comments(std::string_view text);
 /// None if the text is no PTX module.
 std::optional<PtxModule> parse_ptx(std::string_view text);
 

@@ -15,7 +15,7 @@ namespace {
 
 // As on a card, NVML's total is CUDA's and what the driver keeps for itself. The free bytes are
 // those of cuMemGetInfo.
-nvmlMemory_v2_t measure(const Gpu& gpu) {
+nvmlMemory_v2_t measure_memory(const Gpu& gpu) {
   constexpr std::uint64_t kPage = 4096;
   nvmlMemory_v2_t memory{};
   const std::uint64_t capacity = gpu.machine.capacity();
@@ -40,7 +40,7 @@ nvmlReturn_t no_errors(unsigned long long* count) {
 // The first version knows no reserve and counts it as used.
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) {
   return tell(device, memory, [](const Gpu& gpu) {
-    const nvmlMemory_v2_t all = measure(gpu);
+    const nvmlMemory_v2_t all = measure_memory(gpu);
     return nvmlMemory_t{.total = all.total, .free = all.free, .used = all.used + all.reserved};
   });
 }
@@ -51,7 +51,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t* me
       [&](const Gpu& gpu) {
         // Alone among the calls with versioned structs it says so in this way.
         if (memory->version != nvmlMemory_v2) return NVML_ERROR_FUNCTION_NOT_FOUND;
-        *memory = measure(gpu);
+        *memory = measure_memory(gpu);
         memory->version = nvmlMemory_v2;
         return NVML_SUCCESS;
       },

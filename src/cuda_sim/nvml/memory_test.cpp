@@ -5,8 +5,6 @@
 namespace nvs::nvml {
 namespace {
 
-constexpr unsigned long long kMiB = 1 << 20;
-
 class MemoryTest : public NvmlTest {
  protected:
   nvmlMemory_v2_t memory(unsigned gpu = 0) {

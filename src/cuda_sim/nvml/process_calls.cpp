@@ -11,7 +11,7 @@ using Processes = std::vector<GpuProcess>;
 
 namespace {
 
-constexpr unsigned kNoInstance = ~0U;
+constexpr unsigned kInNoInstance = ~0U;
 
 void fill(nvmlProcessInfo_v1_t& info, const GpuProcess& process) {
   info = {.pid = process.pid, .usedGpuMemory = process.bytes};
@@ -20,15 +20,15 @@ void fill(nvmlProcessInfo_v1_t& info, const GpuProcess& process) {
 void fill(nvmlProcessInfo_v2_t& info, const GpuProcess& process) {
   info = {.pid = process.pid,
           .usedGpuMemory = process.bytes,
-          .gpuInstanceId = kNoInstance,
-          .computeInstanceId = kNoInstance};
+          .gpuInstanceId = kInNoInstance,
+          .computeInstanceId = kInNoInstance};
 }
 
 void fill(nvmlProcessDetail_v1_t& info, const GpuProcess& process) {
   info = {.pid = process.pid,
           .usedGpuMemory = process.bytes,
-          .gpuInstanceId = kNoInstance,
-          .computeInstanceId = kNoInstance,
+          .gpuInstanceId = kInNoInstance,
+          .computeInstanceId = kInNoInstance,
           .usedGpuCcProtectedMemory = 0};
 }
 

@@ -17,8 +17,6 @@
 namespace nvs::nvml {
 namespace {
 
-constexpr unsigned long long kMiB = 1 << 20;
-
 class ProcessesTest : public NvmlTest {
  protected:
   /// Memory by pid.

@@ -10,6 +10,8 @@
 
 namespace nvs::nvml {
 
+inline constexpr unsigned long long kMiB = 1 << 20;
+
 struct TenantOptions {
   unsigned gpu = 0;
   std::uint64_t bytes = 1 << 20;

@@ -19,7 +19,7 @@ constexpr unsigned kSamplesMax = 72;
 
 // Memory is being read or written as long as a kernel runs, so that is its utilisation. Copies are
 // left out: the machine keeps no history of them.
-nvmlUtilization_t measure(const Gpu& gpu) {
+nvmlUtilization_t measure_utilisation(const Gpu& gpu) {
   const unsigned percent = gpu.machine.utilisation(gpu.index, nvs::sim::now_ns());
   return {.gpu = percent, .memory = percent};
 }
@@ -106,7 +106,7 @@ std::vector<nvmlSample_t> gpu_samples(const Gpu& gpu, std::uint64_t since_us) {
 }  // namespace
 
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t* utilization) {
-  return nvs::nvml::tell(device, utilization, measure);
+  return nvs::nvml::tell(device, utilization, measure_utilisation);
 }
 
 nvmlReturn_t nvmlDeviceGetEncoderUtilization(nvmlDevice_t device, unsigned int* utilization,

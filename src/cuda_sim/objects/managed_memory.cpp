@@ -10,7 +10,7 @@
 namespace nvs::sim {
 namespace {
 
-void* as_pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+void* managed_pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 std::uint64_t padded(const Driver& driver, std::uint64_t bytes) {
   const std::uint64_t block = driver.machine->managed_block_bytes();
@@ -59,7 +59,7 @@ std::uint64_t allocate_managed(Driver& driver, const Context& context, std::uint
   const std::uint64_t unit = driver.machine->managed_block_bytes();
   const std::uint64_t begin = driver.space.reserve(size, unit, 0, true);
   if (begin == 0) return 0;
-  if (::mprotect(as_pointer(begin), size, PROT_READ | PROT_WRITE) != 0) {
+  if (::mprotect(managed_pointer(begin), size, PROT_READ | PROT_WRITE) != 0) {
     driver.space.release(begin, size);
     return 0;
   }
@@ -93,7 +93,7 @@ void abandon_managed(Driver& driver, const Context& context) {
     }
     send_home(driver, range, Content::dropped);
     driver.space.remove_host(range.begin);
-    ::madvise(as_pointer(range.begin), padded(driver, range.size), MADV_DONTNEED);
+    ::madvise(managed_pointer(range.begin), padded(driver, range.size), MADV_DONTNEED);
     driver.space.retire(range.begin);
     it = driver.managed.erase(it);
   }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kAlignment = 512;
 
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+std::uint64_t round_up_to(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
@@ -26,7 +26,7 @@ std::optional<std::uint64_t> find_gap(const Slab& slab, std::uint64_t bytes, std
   std::uint64_t cursor = 0;
   for (const auto& [offset, used] : slab.used) {
     if (offset - cursor >= bytes) return cursor;
-    cursor = offset + round_up(used, kAlignment);
+    cursor = offset + round_up_to(used, kAlignment);
   }
   if (size - cursor >= bytes) return cursor;
   return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<std::uint64_t> find_gap(const Slab& slab, std::uint64_t bytes, std
 std::uint64_t place(Driver& driver, Context& context, Slab& slab, std::uint64_t offset,
                     std::uint64_t bytes) {
   slab.used[offset] = bytes;
-  const std::uint64_t padded = round_up(bytes, kAlignment);
+  const std::uint64_t padded = round_up_to(bytes, kAlignment);
   slab.physical->poison_if_fresh(offset, padded);
   poison(slab.physical->at(offset), padded);
   Mapping mapping;
@@ -51,7 +51,7 @@ std::uint64_t place(Driver& driver, Context& context, Slab& slab, std::uint64_t 
 
 std::uint64_t allocate_small(Driver& driver, Context& context, std::uint64_t bytes) {
   const std::uint64_t block = driver.granularity();
-  const std::uint64_t padded = round_up(bytes, kAlignment);
+  const std::uint64_t padded = round_up_to(bytes, kAlignment);
   for (const auto& slab : driver.slabs) {
     if (slab->context != context.key) continue;
     if (const auto gap = find_gap(*slab, padded, block)) {
@@ -78,7 +78,7 @@ std::uint64_t allocate_plain(Driver& driver, Context& context, std::uint64_t byt
   if (bytes <= block / 2) return allocate_small(driver, context, bytes);
   Arena* arena = driver.arena(context.gpu);
   if (arena == nullptr) return 0;
-  const std::uint64_t padded = round_up(bytes, block);
+  const std::uint64_t padded = round_up_to(bytes, block);
   auto physical = Physical::create(*driver.machine, *arena, context.gpu, padded, Exportable::no);
   if (!physical) return 0;
   Mapping mapping;

@@ -10,7 +10,7 @@
 namespace nvs::sim {
 namespace {
 
-constexpr auto kPollInterval = std::chrono::microseconds(50);
+constexpr auto kEventPollInterval = std::chrono::microseconds(50);
 
 class TellOthers final : public Op {
  public:
@@ -36,7 +36,7 @@ class AwaitOthers final : public Op {
 
   void perform(std::uint64_t, std::uint64_t) override {
     while (!event_->has_finished(record_) && context_lives()) {
-      std::this_thread::sleep_for(kPollInterval);
+      std::this_thread::sleep_for(kEventPollInterval);
     }
   }
   const char* name() const override { return "a wait for another process's event"; }

@@ -8,7 +8,7 @@
 namespace nvs::sim {
 namespace {
 
-constexpr auto kPollInterval = std::chrono::microseconds(20);
+constexpr auto kValuePollInterval = std::chrono::microseconds(20);
 
 // Comparisons are cyclic, as counters wrap round.
 bool is_met(const ValueStep& step, std::uint64_t found) {
@@ -31,7 +31,7 @@ bool is_met(const ValueStep& step, std::uint64_t found) {
 
 void ValueOp::perform(std::uint64_t, std::uint64_t) {
   for (const ValueStep& step : work_.steps) {
-    while (!finish_step(step)) std::this_thread::sleep_for(kPollInterval);
+    while (!finish_step(step)) std::this_thread::sleep_for(kValuePollInterval);
   }
 }
 

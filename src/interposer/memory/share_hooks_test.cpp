@@ -4,14 +4,14 @@
 namespace nvs::interposer::memory {
 namespace {
 
-constexpr std::uint64_t kAddress = 0x7000;
+constexpr std::uint64_t kSharedAddress = 0x7000;
 constexpr std::uint64_t kObject = 0xe0;
 
 class ShareHooksTest : public HooksFixture {
  protected:
   void SetUp() override {
     HooksFixture::SetUp();
-    driver_.given = kAddress;
+    driver_.given = kSharedAddress;
     driver_.range_bytes = 4096;
   }
   CUdeviceptr address_ = 0;
@@ -19,12 +19,12 @@ class ShareHooksTest : public HooksFixture {
 
 TEST_F(ShareHooksTest, OpenedMemoryHasTheSizeThatTheDriverTells) {
   EXPECT_EQ(hooks::cuIpcOpenMemHandle_v2(&address_, {}, 1), CUDA_SUCCESS);
-  EXPECT_EQ(address_, kAddress);
+  EXPECT_EQ(address_, kSharedAddress);
   EXPECT_EQ(take_calls(), (Calls{"cuIpcOpenMemHandle_v2", "cuMemGetAddressRange_v2",
                                  "cuCtxGetCurrent", "cuCtxGetDevice"}));
   EXPECT_EQ(bytes(MemoryKind::ipc), 4096U);
   EXPECT_EQ(books().totals().bytes_peak, 0U);
-  EXPECT_EQ(hooks::cuIpcCloseMemHandle(kAddress), CUDA_SUCCESS);
+  EXPECT_EQ(hooks::cuIpcCloseMemHandle(kSharedAddress), CUDA_SUCCESS);
   EXPECT_EQ(bytes(MemoryKind::ipc), 0U);
 }
 
@@ -32,13 +32,13 @@ TEST_F(ShareHooksTest, WhatIsOpenedTwiceIsClosedTwice) {
   hooks::cuIpcOpenMemHandle(&address_, {}, 1);
   hooks::cuIpcOpenMemHandle_v2(&address_, {}, 1);
   EXPECT_EQ(bytes(MemoryKind::ipc), 4096U);
-  hooks::cuIpcCloseMemHandle(kAddress);
+  hooks::cuIpcCloseMemHandle(kSharedAddress);
   EXPECT_EQ(bytes(MemoryKind::ipc), 4096U);
   driver_.result = CUDA_ERROR_INVALID_VALUE;
-  EXPECT_EQ(hooks::cuIpcCloseMemHandle(kAddress), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(hooks::cuIpcCloseMemHandle(kSharedAddress), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(bytes(MemoryKind::ipc), 4096U);
   driver_.result = CUDA_SUCCESS;
-  hooks::cuIpcCloseMemHandle(kAddress);
+  hooks::cuIpcCloseMemHandle(kSharedAddress);
   EXPECT_EQ(bytes(MemoryKind::ipc), 0U);
 }
 
@@ -52,7 +52,7 @@ TEST_F(ShareHooksTest, AnUnknownSizeIsNoReasonToFail) {
 TEST_F(ShareHooksTest, PointersOfSharedPoolsAreFreedLikeOthers) {
   EXPECT_EQ(hooks::cuMemPoolImportPointer(&address_, nullptr, nullptr), CUDA_SUCCESS);
   EXPECT_EQ(bytes(MemoryKind::ipc), 4096U);
-  EXPECT_EQ(hooks::cuMemFreeAsync(kAddress, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(hooks::cuMemFreeAsync(kSharedAddress, nullptr), CUDA_SUCCESS);
   EXPECT_EQ(bytes(MemoryKind::ipc), 0U);
 }
 

@@ -11,7 +11,7 @@
 namespace nvs::interposer {
 namespace {
 
-CUcontext context(std::intptr_t number) { return reinterpret_cast<CUcontext>(number * 64); }
+CUcontext context_at(std::intptr_t number) { return reinterpret_cast<CUcontext>(number * 64); }
 
 class Contexts : public testing::Test {
  protected:
@@ -33,56 +33,56 @@ class Contexts : public testing::Test {
 using Set = std::set<CUcontext>;
 
 TEST_F(Contexts, EachGpuHasItsOwn) {
-  contexts::created(context(1), 0);
-  contexts::created(context(2), 1);
-  contexts::created(context(3), 0);
-  EXPECT_EQ(of(0), (Set{context(1), context(3)}));
-  EXPECT_EQ(of(1), Set{context(2)});
+  contexts::created(context_at(1), 0);
+  contexts::created(context_at(2), 1);
+  contexts::created(context_at(3), 0);
+  EXPECT_EQ(of(0), (Set{context_at(1), context_at(3)}));
+  EXPECT_EQ(of(1), Set{context_at(2)});
   EXPECT_EQ(of(2), Set{});
 }
 
 TEST_F(Contexts, OneThatIsRetainedAgainIsThereOnce) {
-  contexts::primary_created(context(1), 0);
-  contexts::primary_created(context(1), 0);
-  EXPECT_EQ(contexts::primary_of(0), context(1));
-  contexts::may_end(context(1));
-  contexts::ended(context(1));
+  contexts::primary_created(context_at(1), 0);
+  contexts::primary_created(context_at(1), 0);
+  EXPECT_EQ(contexts::primary_of(0), context_at(1));
+  contexts::may_end(context_at(1));
+  contexts::ended(context_at(1));
   EXPECT_EQ(of(0), Set{});
   EXPECT_EQ(contexts::primary_of(0), nullptr);
 }
 
 TEST_F(Contexts, OneThatMayEndIsLeftAloneUntilItGoesOn) {
-  contexts::created(context(1), 0);
-  contexts::may_end(context(1));
+  contexts::created(context_at(1), 0);
+  contexts::may_end(context_at(1));
   EXPECT_EQ(of(0), Set{});
-  contexts::goes_on(context(1));
-  EXPECT_EQ(of(0), Set{context(1)});
+  contexts::goes_on(context_at(1));
+  EXPECT_EQ(of(0), Set{context_at(1)});
 }
 
 // As a primary context does that one thread releases and another one retains.
 TEST_F(Contexts, OneThatCameAgainBeforeItsEndWasToldIsThere) {
-  contexts::primary_created(context(1), 0);
-  contexts::may_end(context(1));
-  contexts::primary_created(context(1), 0);
+  contexts::primary_created(context_at(1), 0);
+  contexts::may_end(context_at(1));
+  contexts::primary_created(context_at(1), 0);
   EXPECT_TRUE(contexts::is_any_ending(0)) << "the call is not over";
-  EXPECT_FALSE(contexts::ended(context(1)));
-  EXPECT_EQ(of(0), Set{context(1)});
-  contexts::may_end(context(1));
-  EXPECT_TRUE(contexts::ended(context(1)));
+  EXPECT_FALSE(contexts::ended(context_at(1)));
+  EXPECT_EQ(of(0), Set{context_at(1)});
+  contexts::may_end(context_at(1));
+  EXPECT_TRUE(contexts::ended(context_at(1)));
   EXPECT_EQ(of(0), Set{});
 }
 
 TEST_F(Contexts, AnEndWaitsForWhoeverUsesIt) {
-  contexts::created(context(1), 0);
+  contexts::created(context_at(1), 0);
   int index = 0;
   CUcontext found = nullptr;
   while (!contexts::take(index, 0, found)) ++index;
   std::atomic<bool> may_go{false};
   std::atomic<bool> used_when_ended{false};
   std::thread program([&] {
-    contexts::may_end(context(1));
+    contexts::may_end(context_at(1));
     used_when_ended = !may_go;
-    contexts::ended(context(1));
+    contexts::ended(context_at(1));
   });
   // From now on nobody else gets it.
   CUcontext again = nullptr;
@@ -95,21 +95,21 @@ TEST_F(Contexts, AnEndWaitsForWhoeverUsesIt) {
 }
 
 TEST_F(Contexts, OneForWhichThereIsNoRoomIsNotForgotten) {
-  for (int i = 1; i <= contexts::kContextsMax; ++i) contexts::created(context(i), 0);
-  contexts::created(context(1), 0);  // again
+  for (int i = 1; i <= contexts::kContextsMax; ++i) contexts::created(context_at(i), 0);
+  contexts::created(context_at(1), 0);  // again
   EXPECT_TRUE(contexts::knows_all(0));
-  contexts::created(context(1000), 1);
+  contexts::created(context_at(1000), 1);
   EXPECT_TRUE(contexts::knows_all(0));
   EXPECT_FALSE(contexts::knows_all(1));
-  contexts::ended(context(1000));
-  contexts::ended(context(1));
+  contexts::ended(context_at(1000));
+  contexts::ended(context_at(1));
   EXPECT_FALSE(contexts::knows_all(1)) << "another one may have been meant";
 }
 
 TEST_F(Contexts, UnknownOnesAreNobodysBusiness) {
-  contexts::may_end(context(7));
-  contexts::goes_on(context(7));
-  contexts::ended(context(7));
+  contexts::may_end(context_at(7));
+  contexts::goes_on(context_at(7));
+  contexts::ended(context_at(7));
   contexts::may_end(nullptr);
   contexts::ended(nullptr);
   contexts::created(nullptr, 0);

@@ -15,12 +15,6 @@ using core::GrantId;
 using core::Priority;
 using core::TenantId;
 
-constexpr Duration ms(int n) { return Duration::from_ms(n); }
-
-void expect_complaint(const History& history, const std::string& part) {
-  EXPECT_NE(history.complaint().find(part), std::string::npos) << history.complaint();
-}
-
 TEST(DepartedClients, FindsEffectsForTheGoneAndTheUnknown) {
   EXPECT_EQ(History(make_departed_clients()).join(1).want(1, {open(1, 1)}).complaint(), "");
   expect_complaint(History(make_departed_clients()).join(1).leave(1).tick({open(1, 1)}), "left");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sim/checkers/history.h"
 
+#include <gtest/gtest.h>
+
 namespace nvs::sim {
 
 History::History(std::unique_ptr<Checker> checker, std::uint32_t gpus, core::GpuPolicy policy)
@@ -79,6 +81,10 @@ core::ChangeTerms change(int client, int grant, core::WindowTerms terms) {
 }
 core::LetOneIn let_in(int client, int grant, int gpu) {
   return {core::ClientId(client), core::GpuId(gpu), core::GrantId(grant)};
+}
+
+void expect_complaint(const History& history, const std::string& part) {
+  EXPECT_NE(history.complaint().find(part), std::string::npos) << history.complaint();
 }
 
 }  // namespace nvs::sim

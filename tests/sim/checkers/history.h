@@ -57,5 +57,9 @@ core::SetAllowance allow(int client, std::uint64_t number, std::uint64_t bytes);
 core::LetOneIn let_in(int client, int grant, int gpu = 0);
 
 inline constexpr core::WindowTerms kAwaited{true, true};
+constexpr Duration ms(int n) { return Duration::from_ms(n); }
+
+// Fails the test unless the checker complains, in words that have this part.
+void expect_complaint(const History& history, const std::string& part);
 
 }  // namespace nvs::sim

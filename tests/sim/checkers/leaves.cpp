@@ -11,7 +11,7 @@
 namespace nvs::sim {
 namespace {
 
-constexpr Duration kRemembered = Duration::from_s(120);  // a shortage
+constexpr Duration kShortageRemembered = Duration::from_s(120);  // a shortage
 
 class Leaves : public Checker {
  public:
@@ -27,7 +27,7 @@ class Leaves : public Checker {
   void judge(const Ledger& ledger, core::GpuId id) {
     const LedgerGpu& gpu = ledger.gpu(id);
     if (!gpu.fits() || ledger.is_hampered(id)) return;
-    if (gpu.shortage && ledger.now() - *gpu.shortage < kRemembered) return;
+    if (gpu.shortage && ledger.now() - *gpu.shortage < kShortageRemembered) return;
     std::uint64_t missing = 0;
     bool taken_back = false;
     std::optional<core::ClientId> who;

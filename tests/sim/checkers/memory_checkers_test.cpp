@@ -9,12 +9,6 @@
 namespace nvs::sim {
 namespace {
 
-constexpr Duration ms(int n) { return Duration::from_ms(n); }
-
-void expect_complaint(const History& history, const std::string& part) {
-  EXPECT_NE(history.complaint().find(part), std::string::npos) << history.complaint();
-}
-
 History crowd(std::unique_ptr<Checker> checker, std::uint64_t capacity = 16) {
   History history(std::move(checker));
   history.step(core::CapacitySet{core::GpuId{0}, capacity}).join(1).join(2);

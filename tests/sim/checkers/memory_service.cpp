@@ -17,7 +17,7 @@
 namespace nvs::sim {
 namespace {
 
-constexpr Duration kLeast = Duration::from_s(1);
+constexpr Duration kChangeLeast = Duration::from_s(1);
 
 class MemoryService : public Checker {
  public:
@@ -89,7 +89,7 @@ class MemoryService : public Checker {
       const LedgerGpu& gpu = ledger.gpus()[index];
       const auto us = static_cast<std::int64_t>(gpu.capacity / (traits_.bus_rate / 1'000'000));
       const Duration moving = Duration::from_us(us) * 2;
-      const Duration change = gpu.longest_drain + moving + core::kMoveStall + kLeast;
+      const Duration change = gpu.longest_drain + moving + core::kMoveStall + kChangeLeast;
       Duration turn = change * 20;
       if (gpu.policy.mode == core::Mode::serial) turn = gpu.policy.turn.value_or(core::kSerialTurn);
       if (gpu.policy.turn) turn = *gpu.policy.turn;

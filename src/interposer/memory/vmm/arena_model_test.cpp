@@ -11,10 +11,10 @@
 namespace nvs::interposer::vmm {
 namespace {
 
-constexpr std::uint64_t kBase = std::uint64_t{1} << 40U;
+constexpr std::uint64_t kArenaModelBase = std::uint64_t{1} << 40U;
 
 // What a program with small allocations does, and a map of them.
-class Model {
+class ArenaModel {
  public:
   void take_some() {
     const SpanOwner& owner = owners_[random_() % std::size(owners_)];
@@ -46,7 +46,8 @@ class Model {
   }
 
   void give_some() {
-    auto victim = taken_.lower_bound(kBase + random_() % (next_base_ - kBase + 1));
+    auto victim =
+        taken_.lower_bound(kArenaModelBase + random_() % (next_base_ - kArenaModelBase + 1));
     if (victim == taken_.end()) return;
     const std::uint64_t inside = victim->first + random_() % victim->second;
     ASSERT_EQ(arenas_.find(inside)->base, victim->first);
@@ -110,11 +111,11 @@ class Model {
   std::mt19937 random_{17};
   Arenas arenas_;
   std::map<std::uint64_t, std::uint64_t> taken_;
-  std::uint64_t next_base_ = kBase;
+  std::uint64_t next_base_ = kArenaModelBase;
 };
 
 TEST(ArenaModelTest, AgreesWithAMapInRandomOrder) {
-  Model model;
+  ArenaModel model;
   for (int i = 0; i < 100000; ++i) {
     if (model.likes_taking(i)) {
       model.take_some();

@@ -9,8 +9,8 @@
 namespace nvs::interposer::vmm {
 namespace {
 
-constexpr std::uint64_t kHandle = 7;
-constexpr HostPlace kPlace{3, 4};
+constexpr std::uint64_t kContentHandle = 7;
+constexpr HostPlace kContentPlace{3, 4};
 
 // A chunk with real content: numbers, 0 for zero, and their hashes.
 struct World {
@@ -25,7 +25,7 @@ Hash hash_of(std::uint64_t content) { return {content + 1, 1}; }
 
 // The mover at work on it, as honest as it can know.
 bool act(World& world, ChunkEvent event, std::mt19937& random) {
-  Happening what{event, kHandle, kPlace, hash_of(world.device)};
+  Happening what{event, kContentHandle, kContentPlace, hash_of(world.device)};
   if (event == ChunkEvent::out_zero || event == ChunkEvent::found_zero) {
     if (world.device != 0) return false;
   }

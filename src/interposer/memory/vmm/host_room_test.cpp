@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kSegment = 1024 * kMiB;
 constexpr std::uint64_t kMapped = (std::uint64_t{1} << 40U) + 4096;  // pages are not aligned
 
-constinit HostRoom at_start;
+constinit HostRoom room_at_start;
 
 HostPlace take(HostRoom& room, std::uint64_t bytes) {
   Took took = Took::done;
@@ -22,10 +22,10 @@ HostPlace take(HostRoom& room, std::uint64_t bytes) {
 }
 
 TEST(HostRoomTest, EmptyHasNothing) {
-  EXPECT_FALSE(take(at_start, kHostStep).is_some());
-  EXPECT_FALSE(at_start.give({1, 0}));
-  EXPECT_EQ(at_start.next_empty(0), nullptr);
-  EXPECT_EQ(at_start.bytes_of_books(), 0U);
+  EXPECT_FALSE(take(room_at_start, kHostStep).is_some());
+  EXPECT_FALSE(room_at_start.give({1, 0}));
+  EXPECT_EQ(room_at_start.next_empty(0), nullptr);
+  EXPECT_EQ(room_at_start.bytes_of_books(), 0U);
 }
 
 TEST(HostRoomTest, PlacesAreWhereTheSegmentIsMapped) {

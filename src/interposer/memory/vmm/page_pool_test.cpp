@@ -12,9 +12,9 @@
 namespace nvs::interposer::vmm {
 namespace {
 
-constinit PagePool at_start{&os::map_pages};
+constinit PagePool pool_at_start{&os::map_pages};
 
-TEST(PagePoolTest, EmptyHoldsNothing) { EXPECT_EQ(at_start.bytes_taken(), 0U); }
+TEST(PagePoolTest, EmptyHoldsNothing) { EXPECT_EQ(pool_at_start.bytes_taken(), 0U); }
 
 // Every block is filled with a byte of its own and must still have it in the end.
 TEST(PagePoolTest, BlocksDoNotOverlapAndBooksBalance) {

@@ -12,8 +12,8 @@
 namespace nvs::interposer::vmm {
 namespace {
 
-constexpr std::uint64_t kBase = std::uint64_t{1} << 40U;
-constexpr auto kReleaseNothing = [](std::uint32_t, const Outcome&) {};
+constexpr std::uint64_t kRegionModelBase = std::uint64_t{1} << 40U;
+constexpr auto kModelReleasesNothing = [](std::uint32_t, const Outcome&) {};
 
 // The sums of a device, counted.
 Sums count(const RegionTable& table, int device) {
@@ -38,7 +38,7 @@ TEST(RegionModelTest, AgreesWithAMapInRandomOrder) {
   std::map<std::uint64_t, Region*> by_base;
   std::vector<Region*> by_age[2];
   for (int i = 0; i < 20000; ++i) {
-    const std::uint64_t base = kBase + (random() % 300) * 4 * kChunkBytes;
+    const std::uint64_t base = kRegionModelBase + (random() % 300) * 4 * kChunkBytes;
     const auto known = by_base.find(base);
     if (known == by_base.end()) {
       const int device = static_cast<int>(random() % 2);
@@ -50,7 +50,7 @@ TEST(RegionModelTest, AgreesWithAMapInRandomOrder) {
     } else if (random() % 4 == 0) {
       std::vector<Region*>& ages = by_age[known->second->facts().device];
       std::erase(ages, known->second);
-      table.free(known->second, kReleaseNothing);
+      table.free(known->second, kModelReleasesNothing);
       for (std::uint32_t k = 0; k < known->second->split().chunks; ++k) {
         const bool leaves = known->second->chunk(k).state == ChunkState::leaving;
         table.apply(known->second, k,
@@ -64,7 +64,7 @@ TEST(RegionModelTest, AgreesWithAMapInRandomOrder) {
       const Happening what{event, 1 + random(), {1 + random() % 3, 1}, {1 + random() % 3, 1}};
       table.apply(known->second, chunk, what);
     }
-    const std::uint64_t address = kBase + random() % (1200 * kChunkBytes);
+    const std::uint64_t address = kRegionModelBase + random() % (1200 * kChunkBytes);
     const auto above = by_base.upper_bound(address);
     Region* expected = above == by_base.begin() ? nullptr : std::prev(above)->second;
     if (expected != nullptr && address - expected->base() >= expected->split().bytes) {

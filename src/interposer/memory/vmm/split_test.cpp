@@ -6,9 +6,9 @@
 namespace nvs::interposer::vmm {
 namespace {
 
-constexpr std::uint64_t kGranularity = 2 * kMiB;
+constexpr std::uint64_t kSplitGranularity = 2 * kMiB;
 
-constexpr Split split_of(std::uint64_t bytes, std::uint64_t granularity = kGranularity) {
+constexpr Split split_of(std::uint64_t bytes, std::uint64_t granularity = kSplitGranularity) {
   Split split;
   return split_region(bytes, granularity, split) ? split : Split{};
 }

@@ -20,13 +20,13 @@ struct ByNumber {
   static int key(const Entry& entry) { return entry.number; }
 };
 using Entries = Tree<Entry, ByNumber>;
-using Model = std::map<int, Entry*>;
+using TreeModel = std::map<int, Entry*>;
 
-Entry* at(const Model& model, Model::const_iterator place) {
+Entry* at(const TreeModel& model, TreeModel::const_iterator place) {
   return place == model.end() ? nullptr : place->second;
 }
 
-void expect_same_around(const Entries& tree, const Model& model, int number) {
+void expect_same_around(const Entries& tree, const TreeModel& model, int number) {
   const auto above = model.upper_bound(number);
   EXPECT_EQ(tree.after(number), at(model, above));
   EXPECT_EQ(tree.ceiling(number), at(model, model.lower_bound(number)));
@@ -34,7 +34,7 @@ void expect_same_around(const Entries& tree, const Model& model, int number) {
 }
 
 // What keeps the tree flat, when nodes go as well.
-void expect_heap(const Model& model) {
+void expect_heap(const TreeModel& model) {
   for (const auto& [number, entry] : model) {
     for (const Entry* child : {entry->links.left, entry->links.right}) {
       EXPECT_TRUE(child == nullptr || child->links.priority <= entry->links.priority);
@@ -51,7 +51,7 @@ TEST(TreeTest, AgreesWithAMapInRandomOrder) {
   std::mt19937 random{3};
   std::vector<Entry> entries(400);
   Entries tree;
-  Model model;
+  TreeModel model;
   for (int i = 0; i < 10000; ++i) {
     const int number = static_cast<int>(random() % entries.size());
     Entry& entry = entries[static_cast<std::size_t>(number)];
