@@ -32,6 +32,8 @@ add_library(nvs_flags INTERFACE)
 target_include_directories(nvs_flags INTERFACE ${NVS_INCLUDE_FOLDERS})
 target_compile_options(nvs_flags INTERFACE
   ${NVS_WARNINGS} $<$<BOOL:${NVS_WERROR}>:-Werror>
+  # What is global in one file may be local in the next.
+  "$<$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>:-Wno-shadow;-Wshadow=local>"
   # Lines and functions, as backtraces need them. Variables as well would be a quarter of the time
   # that the build takes; who wants them in a debugger has CMAKE_BUILD_TYPE=Debug.
   $<$<CONFIG:RelWithDebInfo>:-g1>)
@@ -53,6 +55,19 @@ function(nvs_timeout seconds)
   set_tests_properties(${ARGN} PROPERTIES TIMEOUT ${seconds})
 endfunction()
 
+# nvs_unity(target): its files are compiled eight at a time, because most of what a small file costs
+# are its headers. So a name in an anonymous namespace is unique within its target, and files for
+# which that is no good have SKIP_UNITY_BUILD_INCLUSION. That a file includes what it needs is for
+# builds without this to say: the asan preset and make tidy. libnvshare.so does without.
+option(NVS_UNITY "Compile the files of a target several at a time" ON)
+function(nvs_unity target)
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  if(NVS_UNITY AND count GREATER 1)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
 # What make demo and make bench build: all programs and the libraries that they load, but no tests.
 add_custom_target(programs)
 
@@ -60,6 +75,7 @@ add_custom_target(programs)
 function(nvs_library name)
   add_library(${name} STATIC ${ARGN})
   target_link_libraries(${name} PUBLIC nvs_flags)
+  nvs_unity(${name})
 endfunction()
 
 # nvs_program(name SOURCES...): a program for build/bin. It must run on machines that have nothing
@@ -69,6 +85,7 @@ function(nvs_program name)
   target_link_libraries(${name} PRIVATE nvs_flags Threads::Threads)
   target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
   add_dependencies(programs ${name})
+  nvs_unity(${name})
 endfunction()
 
 # What every test program is compiled with, and GoogleTest's header, which it then need not read.
@@ -91,7 +108,9 @@ function(nvs_test name)
   target_precompile_headers(${name} REUSE_FROM nvs_test_headers)
   # A helper that is no test shows that its header compiles alone.
   list(FILTER ARGN EXCLUDE REGEX "_test\\.cpp$|^\\$<")
-  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties(${ARGN} PROPERTIES
+    SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+  nvs_unity(${name})
   add_test(NAME ${name} COMMAND ${name})
   nvs_timeout(120 ${name})
 endfunction()

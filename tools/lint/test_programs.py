@@ -69,6 +69,32 @@ class HeadersTest(unittest.TestCase):
         ]
         self.assertEqual(headers.compiled_plainly(json.dumps(commands)), {"/a.cpp", "/c.cpp"})
 
+    def test_chains_of_headers_that_include_each_other(self):
+        sources = tree.Tree(
+            {
+                "src/a.h": "#include <string>\n",
+                "src/b.h": '#include <string>\n#include "a.h"\n',
+                "src/c.h": '#include "b.h"\n',
+                "src/d.h": '#include "a.h"\n',
+                "src/e.cpp": '#include "d.h"\n',
+            }
+        )
+        seen = headers.seen_by(sources)
+        self.assertEqual(seen["src/c.h"], {"src/a.h", "src/b.h"})
+        self.assertEqual(
+            list(headers.chains(seen, seen)), [["src/a.h", "src/b.h", "src/c.h"], ["src/d.h"]]
+        )
+
+    def test_the_bad_header_of_a_chain_is_named(self):
+        compiler = os.environ.get("CXX") or shutil.which("g++")
+        with tempfile.TemporaryDirectory() as folder:
+            texts = {"a.h": "", "b.h": '#include "a.h"\nstd::string b();\n', "c.h": "int c();\n"}
+            paths = [pathlib.Path(folder, name) for name in texts]
+            for path, text in zip(paths, texts.values()):
+                path.write_text(text)
+            self.assertEqual([path for path, _ in headers.findings([compiler], paths)], paths[1:2])
+            self.assertEqual(headers.findings([compiler], paths[:1] + paths[2:]), [])
+
     def test_header_that_needs_another(self):
         self.assertIn("string", self.compile("#pragma once\nstd::string f();\n"))
 
