@@ -30,7 +30,17 @@ PRECOMPILED = "cmake_pch.hxx"
 def compiled_plainly(commands_text):
     """The files that CMake's compile_commands.json compiles with nothing included before them."""
     commands = json.loads(commands_text)
-    return {entry["file"] for entry in commands if PRECOMPILED not in entry["command"]}
+    plain = {entry["file"] for entry in commands if PRECOMPILED not in entry["command"]}
+    return plain | {first for first in map(first_of_unit, plain) if first}
+
+
+def first_of_unit(path):
+    """The file that comes first where CMake compiles several as one; it has nothing before it."""
+    unit = pathlib.Path(path)
+    if unit.parent.name != "Unity" or not unit.exists():
+        return None
+    first = next(cpp_text.includes(unit.read_text(encoding="utf-8")), None)
+    return first.name if first else None
 
 
 def proved_by_build(root, path, plain):

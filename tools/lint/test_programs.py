@@ -69,6 +69,17 @@ class HeadersTest(unittest.TestCase):
         ]
         self.assertEqual(headers.compiled_plainly(json.dumps(commands)), {"/a.cpp", "/c.cpp"})
 
+    def test_the_first_file_of_several_compiled_as_one_has_nothing_before_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            unit = pathlib.Path(folder, "Unity", "unity_0_cxx.cxx")
+            unit.parent.mkdir()
+            unit.write_text('/* generated */\n\n#include "/a.cpp"\n\n#include "/b.cpp"\n')
+            command = {"file": str(unit), "command": "g++"}
+            plain = headers.compiled_plainly(json.dumps([command]))
+            self.assertEqual(plain, {str(unit), "/a.cpp"})
+            command["command"] = "g++ -include /build/cmake_pch.hxx"
+            self.assertEqual(headers.compiled_plainly(json.dumps([command])), set())
+
     def test_chains_of_headers_that_include_each_other(self):
         sources = tree.Tree(
             {
