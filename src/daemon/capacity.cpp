@@ -42,8 +42,9 @@ std::uint64_t Capacity::visible() const {
 bool Demand::is_crowded() const { return asked > less(places, allocated); }
 
 std::uint64_t limit_of(const Demand& demand, std::uint64_t total, std::uint64_t own) {
-  if (!demand.is_crowded()) return total;
-  return std::min(total, own + less(demand.places, demand.allocated));
+  const std::uint64_t most = std::min(total, demand.on_gpu);
+  if (!demand.is_crowded()) return most;
+  return std::min(most, own + less(demand.places, demand.allocated));
 }
 
 bool is_news(std::uint64_t before, std::uint64_t limit, std::uint64_t total) {

@@ -44,9 +44,10 @@ class Capacity {
 
 // What clients have and want of a GPU, and the most that could ever be held for them.
 struct Demand {
-  std::uint64_t allocated = 0;  // by all
-  std::uint64_t asked = 0;      // by threads that wait
-  std::uint64_t places = 0;     // on the GPU and in host memory
+  std::uint64_t allocated = 0;               // by all
+  std::uint64_t asked = 0;                   // by threads that wait
+  std::uint64_t places = 0;                  // on the GPU and in host memory
+  std::uint64_t on_gpu = ~std::uint64_t{0};  // what one of them could have at a time
   bool is_crowded() const;
 };
 // What a client may allocate in all: `total` is what it was shown, `own` what it has. An allocation

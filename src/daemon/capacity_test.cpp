@@ -99,6 +99,8 @@ TEST(Visible, OfASmallGpuASixthIsKept) {
 TEST(Limit, IsLoweredOnlyForWhatCouldNeverBeServed) {
   const Demand fits{.allocated = 20 * kGiB, .asked = 4 * kGiB, .places = 24 * kGiB};
   EXPECT_EQ(limit_of(fits, 15 * kGiB, 10 * kGiB), 15 * kGiB);
+  const Demand shrunk{.on_gpu = 12 * kGiB};
+  EXPECT_EQ(limit_of(shrunk, 15 * kGiB, 10 * kGiB), 12 * kGiB) << "the rest would be waited for";
   const Demand crowded{.allocated = 20 * kGiB, .asked = 5 * kGiB, .places = 24 * kGiB};
   EXPECT_EQ(limit_of(crowded, 15 * kGiB, 10 * kGiB), 14 * kGiB) << "4 GiB more could be served";
   EXPECT_EQ(limit_of(crowded, 15 * kGiB, 13 * kGiB), 15 * kGiB);

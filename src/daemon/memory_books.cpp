@@ -31,7 +31,7 @@ void MemoryBooks::use(core::ClientId id, core::GpuId gpu_id) {
   if (!is_new || total == 0) return;
   client->second.total = client->second.limit = total;
   shown_.push_back({id, gpu_id, total, total});
-  if (gpu.was_crowded) review(gpu_id);
+  if (gpu.was_limited) review(gpu_id);
 }
 
 void MemoryBooks::change(Gpu& gpu, Client& client, const HeldMemory& held) {
@@ -76,13 +76,17 @@ std::optional<std::uint64_t> MemoryBooks::measure(core::GpuId id, std::uint64_t 
   return gpu.capacity.bytes();
 }
 
-// Limits depend on all clients of the GPU only while more is wanted than there is.
+// Limits depend on all clients of the GPU only while more is wanted than there is, or less is left
+// of it than somebody was shown.
 void MemoryBooks::review(core::GpuId id) {
   Gpu& gpu = gpus_[core::index_of(id)];
   if (gpu.capacity.size() == 0) return;
-  const Demand demand{gpu.sum.allocated(), gpu.sum.asked, gpu.capacity.bytes() + host_bytes_};
-  const bool is_crowded = demand.is_crowded();
-  if (!std::exchange(gpu.was_crowded, is_crowded) && !is_crowded) return;
+  const std::uint64_t on_gpu = gpu.capacity.bytes();
+  const Demand demand{gpu.sum.allocated(), gpu.sum.asked, on_gpu + host_bytes_, on_gpu};
+  const bool has_shrunk = std::any_of(gpu.clients.begin(), gpu.clients.end(),
+                                      [&](const auto& one) { return one.second.total > on_gpu; });
+  const bool is_limited = demand.is_crowded() || has_shrunk;
+  if (!std::exchange(gpu.was_limited, is_limited) && !is_limited) return;
   for (auto& [client_id, client] : gpu.clients) {
     const std::uint64_t limit = limit_of(demand, client.total, client.held.allocated());
     if (client.total == 0 || !is_news(client.limit, limit, client.total)) continue;

@@ -57,7 +57,7 @@ class MemoryBooks {
     HeldMemory sum = {};
     std::uint64_t processes = 0;  // with memory
     std::uint64_t moves = 0;
-    bool was_crowded = false;
+    bool was_limited = false;
   };
 
   void change(Gpu& gpu, Client& client, const HeldMemory& held);
