@@ -5,7 +5,6 @@
 #include "interposer/memory/report.h"
 
 namespace nvs::interposer::memory {
-namespace {
 
 int current_device() {
   CUdevice device = kUnknownDevice;
@@ -13,8 +12,6 @@ int current_device() {
   if (ask == nullptr || ask(&device) != CUDA_SUCCESS) return kUnknownDevice;
   return device;
 }
-
-}  // namespace
 
 Owner current_context() {
   CUcontext context = nullptr;

@@ -22,6 +22,9 @@ std::uint64_t number_of(Handle* handle) {
 // Of the calling thread; value 0 if there is none.
 Owner current_context();
 
+// Of that context; kUnknownDevice if there is none.
+int current_device();
+
 // Writes an allocation down for the current context.
 void count_here(Allocation allocation);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: who may use whose memory. What the driver grants for its own allocations is granted for
 // memory that can be moved too.
+#include "interposer/exports/in_context.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/swap/peers.h"
 
@@ -8,17 +9,8 @@ namespace nvs::interposer::memory {
 namespace {
 
 int device_of(CUcontext context) {
-  CUcontext popped = nullptr;
-  CUdevice device = kUnknownDevice;
-  if (real<Row::cuCtxPushCurrent_v2>()(context) != CUDA_SUCCESS) return kUnknownDevice;
-  if (real<Row::cuCtxGetDevice>()(&device) != CUDA_SUCCESS) device = kUnknownDevice;
-  real<Row::cuCtxPopCurrent_v2>()(&popped);
-  return device;
-}
-
-int current_device() {
-  CUdevice device = kUnknownDevice;
-  return real<Row::cuCtxGetDevice>()(&device) == CUDA_SUCCESS ? device : kUnknownDevice;
+  const InContext current(context);
+  return current.is_set() ? current_device() : kUnknownDevice;
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ void take_segment(const char* packet, std::size_t size, int file) {
   wire::HostSegment message;
   if (file < 0) return;
   if (wire::decode(packet, size, message)) {
-    swap::host_lent(message.segment, message.bytes, file);
+    swap::host_lent(message.bytes, file);
   } else {
     os::close_file(file);
   }

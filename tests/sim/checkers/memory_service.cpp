@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "tests/sim/checkers/checkers.h"
+#include "tests/sim/checkers/class_share.h"
 #include "tests/sim/checkers/words.h"
 
 namespace nvs::sim {
@@ -106,18 +107,6 @@ class MemoryService : public Checker {
     Duration bound = sum * tenants;
     if (classes) bound = bound * 1000 / share_of(priority);
     return bound + ledger.excused();
-  }
-
-  static std::int64_t share_of(core::Priority priority) {
-    switch (priority) {
-      case core::Priority::high:
-        return 1000 - core::kFloorShareNormal - core::kFloorShareLow;
-      case core::Priority::normal:
-        return core::kFloorShareNormal;
-      case core::Priority::low:
-        break;
-    }
-    return core::kFloorShareLow;
   }
 
   RunTraits traits_;

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "tests/sim/checkers/checkers.h"
+#include "tests/sim/checkers/class_share.h"
 #include "tests/sim/checkers/words.h"
 
 namespace nvs::sim {
@@ -170,18 +171,6 @@ class ServiceBound : public Checker {
   static bool was_about(const LedgerTenant& tenant, core::GpuId id) {
     const Standing& standing = tenant.on[core::index_of(id)];
     return standing.held_last || standing.held_since || standing.waits_since;
-  }
-
-  static std::int64_t share_of(core::Priority priority) {
-    switch (priority) {
-      case core::Priority::high:
-        return 1000 - core::kFloorShareNormal - core::kFloorShareLow;
-      case core::Priority::normal:
-        return core::kFloorShareNormal;
-      case core::Priority::low:
-        break;
-    }
-    return core::kFloorShareLow;
   }
 
   struct Wait {

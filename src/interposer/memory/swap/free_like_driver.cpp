@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/swap/free_like_driver.h"
 
+#include "interposer/exports/in_context.h"
 #include "interposer/exports/real.h"
 #include "interposer/memory/swap/allocate.h"
 #include "interposer/resolve/libc.h"
@@ -46,12 +47,9 @@ bool keep_scrap(std::uint64_t context, CUdeviceptr address) {
 // In the context that the memory belongs to, whichever the thread's own is.
 CUdeviceptr make_scrap(std::uint64_t context) {
   CUdeviceptr address = 0;
-  CUcontext popped = nullptr;
-  if (real<Row::cuCtxPushCurrent_v2>()(reinterpret_cast<CUcontext>(context)) != CUDA_SUCCESS) {
-    return 0;
-  }
+  const InContext current(reinterpret_cast<CUcontext>(context));
+  if (!current.is_set()) return 0;
   if (real<Row::cuMemAlloc_v2>()(&address, kScrapBytes) != CUDA_SUCCESS) address = 0;
-  real<Row::cuCtxPopCurrent_v2>()(&popped);
   return address;
 }
 

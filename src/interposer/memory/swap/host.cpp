@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include "interposer/exports/in_context.h"
 #include "interposer/exports/real.h"
 #include "interposer/flow/relaxed_capture.h"
 #include "interposer/memory/swap/rooms.h"
@@ -110,10 +111,9 @@ void make_known(void* pages, std::uint64_t bytes) {
       CUcontext context = nullptr;
       if (!contexts::take(i, gpu, context)) continue;
       bool done = false;
-      if (real<Row::cuCtxPushCurrent_v2>()(context) == CUDA_SUCCESS) {
-        done = know(pages, bytes, CU_MEMHOSTREGISTER_PORTABLE) == CUDA_SUCCESS;
-        CUcontext popped = nullptr;
-        real<Row::cuCtxPopCurrent_v2>()(&popped);
+      {
+        const InContext current(context);
+        done = current.is_set() && know(pages, bytes, CU_MEMHOSTREGISTER_PORTABLE) == CUDA_SUCCESS;
       }
       contexts::give_back(i);
       if (done) return;
@@ -190,7 +190,7 @@ void host_is_missing(std::uint64_t bytes) {
   wake();
 }
 
-void host_lent(std::uint64_t, std::uint64_t bytes, int file) {
+void host_lent(std::uint64_t bytes, int file) {
   {
     const os::FutexGuard guard(lock);
     if (lent_count < kLentMax) {

@@ -8,14 +8,14 @@
 
 namespace nvs::interposer::swap {
 
-// Others share a GPU with us: what we have may have to leave one day. Starts the thread, once.
+// Memory is scarce: what we have may have to leave one day. Starts the thread, once.
 bool start_host_thread();
 
 // A chunk had no place to go. With the lock held.
 void host_is_missing(std::uint64_t bytes);
 
 // A segment has come, with a descriptor that is ours now; or less will come than was asked for.
-void host_lent(std::uint64_t segment, std::uint64_t bytes, int file);
+void host_lent(std::uint64_t bytes, int file);
 void host_denied(std::uint64_t bytes);
 
 // The daemon is gone, and what was asked of it; what it has lent stays with us. Then: how much.

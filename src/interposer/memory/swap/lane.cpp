@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/swap/lane.h"
 
+#include "interposer/exports/in_context.h"
 #include "interposer/exports/real.h"
 #include "interposer/session/contexts.h"
 #include "os/futex_lock.h"
@@ -39,23 +40,6 @@ constexpr std::uint64_t kWordBytes = 16;
 constinit os::FutexLock table_lock;  // guards which context an entry belongs to
 constinit Streams table[kStreamsMax] = {};
 
-class Current {
- public:
-  explicit Current(CUcontext context) {
-    is_set_ = real<Row::cuCtxPushCurrent_v2>()(context) == CUDA_SUCCESS;
-  }
-  ~Current() {
-    CUcontext popped = nullptr;
-    if (is_set_) real<Row::cuCtxPopCurrent_v2>()(&popped);
-  }
-  Current(const Current&) = delete;
-  Current& operator=(const Current&) = delete;
-  bool is_set() const { return is_set_; }
-
- private:
-  bool is_set_ = false;
-};
-
 bool make_events(CUevent (&events)[kInFlight]) {
   constexpr unsigned kEventFlags = CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC;
   for (CUevent& event : events) {
@@ -82,7 +66,7 @@ void make_hash(Streams& made) {
 }
 
 bool make(CUcontext context, Streams& made) {
-  const Current current(context);
+  const InContext current(context);
   if (!current.is_set()) return false;
   made = {};
   constexpr unsigned kStreamFlags = CU_STREAM_NON_BLOCKING;
@@ -137,7 +121,7 @@ void Lane::give_back() {
 bool Lane::copy(Direction direction, int slot, std::uint64_t device, std::uint64_t host,
                 std::uint64_t bytes) const {
   const Streams& streams = table[streams_];
-  const Current current(streams.context);
+  const InContext current(streams.context);
   if (!current.is_set()) return false;
   auto* place = reinterpret_cast<void*>(host);
   const bool is_out = direction == Direction::out;
@@ -150,7 +134,7 @@ bool Lane::copy(Direction direction, int slot, std::uint64_t device, std::uint64
 
 bool Lane::set_to_zero(int slot, std::uint64_t device, std::uint64_t bytes) const {
   const Streams& streams = table[streams_];
-  const Current current(streams.context);
+  const InContext current(streams.context);
   if (!current.is_set()) return false;
   const CUresult set = real<Row::cuMemsetD8Async>()(device, 0, bytes, streams.in);
   if (set != CUDA_SUCCESS) return false;
@@ -164,7 +148,7 @@ bool Lane::wait(int slot) const {
 
 bool Lane::begin_hash(int slot, std::uint64_t device, std::uint64_t bytes) const {
   const Streams& streams = table[streams_];
-  const Current current(streams.context);
+  const InContext current(streams.context);
   if (!current.is_set() || streams.kernel == nullptr || bytes % kWordBytes != 0) return false;
   std::uint64_t words = bytes / kWordBytes;
   CUdeviceptr digest = streams.digests + static_cast<std::uint64_t>(slot) * sizeof(Digest);
