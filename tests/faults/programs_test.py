@@ -78,19 +78,18 @@ class Marks(FaultCase):
 
 
 class HugeCopies(FaultCase):
-    scale = 64
-    time = 1  # a copy of the whole takes half a second
+    # Twelve pieces of 11 ms each. Much longer ones would look like work that waits for other work, and
+    # be let in one after the other.
+    scale = 2
+    time = 2
 
     def test_others_run_in_between(self):
         other = self.worker()
-        tenant = self.tenant("copies", 96, 3)
-        for number in (1, 2, 3):
-            for way in ("in", "out"):
-                tenant.wait_for_line(f"copied {way}", number)
-                begin = tenant.time_of_line(f"copying {way}", number)
-                end = tenant.time_of_line(f"copied {way}", number)
-                rounds = other.progress_between(begin, end)
-                self.assertGreater(rounds, 0, f"during copy {number} {way}")
+        tenant = self.tenant("copies", 384, 3)
+        tenant.wait_for_line("copying out", 3)
+        # A copy in one piece would take one window.
+        copies = 5
+        self.assertGreater(self.on_gpu(tenant)["windows"], 3 * copies)
         tenant.check_ok()
         self.finish(other)
 

@@ -4,7 +4,6 @@
 import subprocess
 import tempfile
 import threading
-import time
 
 # Only a test that fails waits so long.
 PATIENCE_S = 30
@@ -23,7 +22,6 @@ class Tenant:
         )
         self.pid = self.process.pid
         self.lines = []
-        self.times = []  # when each of them came
         self.changed = threading.Condition()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
@@ -31,7 +29,6 @@ class Tenant:
     def _read(self):
         for line in self.process.stdout:
             with self.changed:
-                self.times.append(time.monotonic())
                 self.lines.append(line.decode().strip())
                 self.changed.notify_all()
         with self.changed:
@@ -51,20 +48,6 @@ class Tenant:
         found = lambda: [line for line in self.lines if line.startswith(start)][number - 1 :]
         self.wait_for(found, f"line {number} that starts with '{start}'")
         return found()[0]
-
-    def time_of_line(self, start, number=1):
-        """When the line of that number came that starts so, which must be there."""
-        with self.changed:
-            times = [at for line, at in zip(self.lines, self.times) if line.startswith(start)]
-        return times[number - 1]
-
-    def progress_between(self, begin, end):
-        """Rounds whose end came in between."""
-        with self.changed:
-            return sum(
-                line.startswith("at ") and begin < at < end
-                for line, at in zip(self.lines, self.times)
-            )
 
     def progress(self):
         with self.changed:
