@@ -51,6 +51,10 @@ CUresult locate(const RawSide& raw, const CUDA_MEMCPY3D& geometry, CopySide& sid
 bool host_side_is_usable(Driver& driver, const CopySide& side, std::uint64_t extent, Access need) {
   const HostRange* pinned = driver.space.find_host(side.base);
   if (pinned != nullptr && extent <= pinned->begin + pinned->size - side.base) return true;
+  // Measured on an H200: no copy goes from one into the next, even if they lie side by side.
+  if (pinned != nullptr && driver.space.find_host(pinned->begin + pinned->size) != nullptr) {
+    return false;
+  }
   const HostUse use = need == Access::read ? HostUse::read : HostUse::write;
   return host_memory_allows(side.base, extent, use);
 }
