@@ -8,6 +8,7 @@
 #include "interposer/memory/fixed.h"
 #include "interposer/memory/swap/free_like_driver.h"
 #include "interposer/memory/swap/host.h"
+#include "interposer/memory/swap/known.h"
 #include "interposer/memory/swap/lane.h"
 #include "interposer/memory/swap/mover.h"
 #include "interposer/memory/swap/peers.h"
@@ -187,6 +188,7 @@ void memory_start_over_in_child() {
   swap::forget_movers_in_child();
   swap::forget_lanes_in_child();
   swap::forget_host_in_child();
+  swap::forget_known_in_child();
   swap::forget_scraps_in_child();
   swap::forget_peers_in_child();
 }

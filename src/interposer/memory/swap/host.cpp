@@ -3,12 +3,10 @@
 
 #include <sys/mman.h>
 
-#include "interposer/exports/in_context.h"
-#include "interposer/exports/real.h"
 #include "interposer/flow/relaxed_capture.h"
+#include "interposer/memory/swap/known.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/session/connection.h"
-#include "interposer/session/contexts.h"
 #include "interposer/session/memory.h"
 #include "interposer/session/thread.h"
 #include "os/linux_calls.h"
@@ -22,23 +20,14 @@ struct Lent {
   int file;
 };
 constexpr int kLentMax = 1024;
-// And one that is mapped and not known to the driver yet.
-struct Unknown {
-  void* pages;
-  std::uint64_t bytes;
-};
-constexpr int kUnknownMax = 4096;
 
 // What is asked for at a time: little enough that it is there soon.
 constexpr std::uint64_t kAskUnit = 64 * vmm::kMiB;
 constexpr std::int64_t kIdle_ns = 100'000'000;
-constexpr std::int64_t kLook_ns = 10'000'000;  // whether gates are closed by now
 constexpr std::int64_t kDenied_ns = 1'000'000'000;
-// While the driver gets to know a segment, some 40 ms, the program cannot launch anything. So that
-// is done while its gates are closed; if they never are, it costs this part of its time, after a
-// while.
-constexpr std::int64_t kOpenPause_ns = 300'000'000;
-constexpr std::int64_t kOpenPatience_ns = 3'000'000'000;
+// While the driver gets to know a piece, nothing can be submitted: so much longer nothing is done,
+// and the program's queue fills again.
+constexpr int kPauses = 2;
 
 constinit std::atomic<bool> started{false};
 constinit std::atomic<std::uint32_t> wakes{0};  // a futex
@@ -52,11 +41,6 @@ constinit std::uint64_t expected = 0;  // bytes that are asked for and not mappe
 constinit std::uint64_t missing = 0;   // bytes that a chunk did not find
 constinit std::uint64_t requests = 0;
 constinit bool is_denied = false;
-
-// The thread's own.
-constinit Unknown unknowns[kUnknownMax] = {};
-constinit int unknown_count = 0;
-constinit std::int64_t made_known_ns = 0;
 
 const volatile std::uint32_t* futex() {
   return reinterpret_cast<const volatile std::uint32_t*>(&wakes);
@@ -102,25 +86,6 @@ bool take_lent(Lent& one) {
   return true;
 }
 
-// Copies from and to memory that the driver does not know are slower and no less right.
-void make_known(void* pages, std::uint64_t bytes) {
-  const auto know = real<Row::cuMemHostRegister_v2>();
-  if (know == nullptr) return;
-  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
-    for (int i = 0; i < contexts::kContextsMax; ++i) {
-      CUcontext context = nullptr;
-      if (!contexts::take(i, gpu, context)) continue;
-      bool done = false;
-      {
-        const InContext current(context);
-        done = current.is_set() && know(pages, bytes, CU_MEMHOSTREGISTER_PORTABLE) == CUDA_SUCCESS;
-      }
-      contexts::give_back(i);
-      if (done) return;
-    }
-  }
-}
-
 void map(const Lent& one) {
   const long mapped = os::system_call(SYS_mmap, 0, static_cast<long>(one.bytes),
                                       PROT_READ | PROT_WRITE, MAP_SHARED, one.file, 0);
@@ -130,10 +95,7 @@ void map(const Lent& one) {
   if (!failed) {
     // A child would have no use for it.
     os::system_call(SYS_madvise, mapped, static_cast<long>(one.bytes), MADV_DONTFORK);
-    if (unknown_count == 0) made_known_ns = os::monotonic_ns() + kOpenPatience_ns;
-    if (unknown_count < kUnknownMax) {
-      unknowns[unknown_count++] = {reinterpret_cast<void*>(mapped), one.bytes};
-    }
+    add_unknown(static_cast<std::uint64_t>(mapped), one.bytes);
   }
   const os::FutexGuard guard(lock);
   expected -= one.bytes < expected ? one.bytes : expected;
@@ -146,33 +108,31 @@ void map(const Lent& one) {
 
 bool are_gates_closed() { return session::ClosedGates(~0U).is_so(); }
 
-// How long until the next one may be made known.
+// One piece. How long until the next one may be made known.
 std::int64_t make_some_known() {
-  while (unknown_count > 0) {
-    const std::int64_t left_ns = made_known_ns + kOpenPause_ns - os::monotonic_ns();
-    if (left_ns > 0 && !are_gates_closed()) return left_ns < kLook_ns ? left_ns : kLook_ns;
-    const Unknown one = unknowns[--unknown_count];
-    make_known(one.pages, one.bytes);
-    made_known_ns = os::monotonic_ns();
-  }
-  return kIdle_ns;
+  const std::int64_t before_ns = os::monotonic_ns();
+  if (!make_next_known()) return kIdle_ns;
+  return are_gates_closed() ? 0 : kPauses * (os::monotonic_ns() - before_ns);
+}
+
+bool was_denied() {
+  const os::FutexGuard guard(lock);
+  const bool was = is_denied;
+  is_denied = false;
+  return was;
 }
 
 void work(void*) {
   const RelaxedCapture relaxed;
+  std::int64_t ask_from_ns = 0;
   for (;;) {
     const std::uint32_t seen = wakes.load(std::memory_order_acquire);
     Lent one;
     while (take_lent(one)) map(one);
-    bool denied = false;
-    {
-      const os::FutexGuard guard(lock);
-      denied = is_denied;
-      is_denied = false;
-    }
-    if (!denied) ask();
+    if (was_denied()) ask_from_ns = os::monotonic_ns() + kDenied_ns;
+    if (os::monotonic_ns() >= ask_from_ns) ask();
     const std::int64_t pause_ns = make_some_known();
-    os::futex_wait(futex(), seen, denied && unknown_count == 0 ? kDenied_ns : pause_ns);
+    if (pause_ns != 0) os::futex_wait(futex(), seen, pause_ns);
   }
 }
 
@@ -225,7 +185,6 @@ void forget_host_in_child() {
   lent_count = 0;
   segments = have = expected = missing = requests = 0;
   is_denied = false;
-  unknown_count = 0;
 }
 
 }  // namespace nvs::interposer::swap

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host memory for chunks that leave: asks the daemon for segments, maps them and makes them known
-// to the driver, on a thread of its own and ahead of time. That takes a second for 8 GiB, which
-// nobody should wait for on a switch.
+// to the driver, on a thread of its own and ahead of time: nobody should wait for it on a switch.
 #pragma once
 
 #include <cstdint>

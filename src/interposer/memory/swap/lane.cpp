@@ -3,6 +3,7 @@
 
 #include "interposer/exports/in_context.h"
 #include "interposer/exports/real.h"
+#include "interposer/memory/swap/known.h"
 #include "interposer/session/contexts.h"
 #include "os/futex_lock.h"
 
@@ -102,6 +103,22 @@ int find_or_make(CUcontext context) {
   return free;
 }
 
+bool copy_pieces(Direction direction, std::uint64_t device, std::uint64_t host, std::uint64_t bytes,
+                 CUstream stream) {
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t in_piece = kKnownPiece - (host + done) % kKnownPiece;
+    const std::uint64_t count = bytes - done < in_piece ? bytes - done : in_piece;
+    const std::uint64_t chunk = device + done;
+    auto* const place = reinterpret_cast<void*>(host + done);
+    const CUresult copied = direction == Direction::out
+                                ? real<Row::cuMemcpyDtoHAsync_v2>()(place, chunk, count, stream)
+                                : real<Row::cuMemcpyHtoDAsync_v2>()(chunk, place, count, stream);
+    if (copied != CUDA_SUCCESS) return false;
+    done += count;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool Lane::take(CUcontext context, int gpu) {
@@ -123,13 +140,12 @@ bool Lane::copy(Direction direction, int slot, std::uint64_t device, std::uint64
   const Streams& streams = table[streams_];
   const InContext current(streams.context);
   if (!current.is_set()) return false;
-  auto* place = reinterpret_cast<void*>(host);
-  const bool is_out = direction == Direction::out;
-  const CUstream stream = is_out ? streams.out : streams.in;
-  const CUresult copied = is_out ? real<Row::cuMemcpyDtoHAsync_v2>()(place, device, bytes, stream)
-                                 : real<Row::cuMemcpyHtoDAsync_v2>()(device, place, bytes, stream);
-  if (copied != CUDA_SUCCESS) return false;
-  return real<Row::cuEventRecord>()(streams.events[slot], stream) == CUDA_SUCCESS;
+  const CUstream stream = direction == Direction::out ? streams.out : streams.in;
+  const bool is_begun = copy_pieces(direction, device, host, bytes, stream) &&
+                        real<Row::cuEventRecord>()(streams.events[slot], stream) == CUDA_SUCCESS;
+  // Nothing of it may be under way when both places serve others.
+  if (!is_begun) real<Row::cuStreamSynchronize>()(stream);
+  return is_begun;
 }
 
 bool Lane::set_to_zero(int slot, std::uint64_t device, std::uint64_t bytes) const {

@@ -5,6 +5,7 @@
 #include "interposer/memory/swap/backing.h"
 #include "interposer/memory/swap/flight.h"
 #include "interposer/memory/swap/host.h"
+#include "interposer/memory/swap/known.h"
 #include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/session/captures.h"
@@ -125,6 +126,7 @@ class Mover {
     flight.stage = find_place(flight);
     if (flight.stage != Stage::copying) return;
     const std::uint64_t host = host_address(flight.place);
+    make_known(host, flight.move.bytes);
     if (!flight.lane.copy(Direction::out, slot, flight.address, host, flight.move.bytes)) {
       is_missing_ = true;
       flight.stage = Stage::cancelled;

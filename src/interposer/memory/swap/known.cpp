@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/memory/swap/known.h"
+
+#include "interposer/exports/in_context.h"
+#include "interposer/exports/real.h"
+#include "interposer/gate/gate.h"
+#include "interposer/session/contexts.h"
+#include "os/futex_lock.h"
+
+namespace nvs::interposer::swap {
+namespace {
+
+struct Mapping {
+  std::uint64_t begin;
+  std::uint64_t known_end;  // all before it was told to the driver, whatever it made of it
+  std::uint64_t end;
+};
+constexpr int kMappingsMax = 4096;
+
+// Held while the driver is told: two threads would wait for each other in there anyway.
+constinit os::FutexLock known_lock;
+constinit Mapping mappings[kMappingsMax] = {};
+constinit int mapping_count = 0;
+constinit int first_unknown = 0;  // all before it are known
+
+// Any context will do: what is known is known to all of them.
+void tell_driver(std::uint64_t address, std::uint64_t bytes) {
+  const auto tell = real<Row::cuMemHostRegister_v2>();
+  if (tell == nullptr) return;
+  auto* const pages = reinterpret_cast<void*>(address);
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
+    for (int i = 0; i < contexts::kContextsMax; ++i) {
+      CUcontext context = nullptr;
+      if (!contexts::take(i, gpu, context)) continue;
+      bool done = false;
+      {
+        const InContext current(context);
+        done = current.is_set() && tell(pages, bytes, CU_MEMHOSTREGISTER_PORTABLE) == CUDA_SUCCESS;
+      }
+      contexts::give_back(i);
+      if (done) return;
+    }
+  }
+}
+
+void make_piece_known(Mapping& mapping) {
+  const std::uint64_t next = (mapping.known_end / kKnownPiece + 1) * kKnownPiece;
+  const std::uint64_t end = next < mapping.end ? next : mapping.end;
+  tell_driver(mapping.known_end, end - mapping.known_end);
+  mapping.known_end = end;
+}
+
+}  // namespace
+
+void add_unknown(std::uint64_t address, std::uint64_t bytes) {
+  const os::FutexGuard guard(known_lock);
+  if (mapping_count == kMappingsMax) return;
+  mappings[mapping_count++] = {address, address, address + bytes};
+}
+
+bool make_next_known() {
+  const os::FutexGuard guard(known_lock);
+  while (first_unknown < mapping_count) {
+    Mapping& mapping = mappings[first_unknown];
+    if (mapping.known_end < mapping.end) {
+      make_piece_known(mapping);
+      return true;
+    }
+    ++first_unknown;
+  }
+  return false;
+}
+
+void make_known(std::uint64_t address, std::uint64_t bytes) {
+  const os::FutexGuard guard(known_lock);
+  for (int i = first_unknown; i < mapping_count; ++i) {
+    Mapping& mapping = mappings[i];
+    if (address < mapping.begin || address >= mapping.end) continue;
+    while (mapping.known_end < mapping.end && mapping.known_end < address + bytes) {
+      make_piece_known(mapping);
+    }
+  }
+}
+
+void forget_known_in_child() {
+  known_lock.reset();
+  mapping_count = first_unknown = 0;
+}
+
+}  // namespace nvs::interposer::swap
