@@ -248,11 +248,15 @@ class Mover {
     const vmm::Outcome outcome = note(flight, what);
     if (outcome.handle != 0) unback(flight.address, flight.move.bytes, outcome.handle);
     if (outcome.place.is_some()) host_room.give(outcome.place);
-    if (region->is_ending() && region->is_over()) {
+    const bool is_end = region->is_ending() && region->is_over();
+    if (is_end) {
       give_addresses(region->base(), region->split().bytes);
       regions.remove(region);
     }
-    changed(gpu_);
+    // We wait for a change as well: if nothing has come of it, there is none.
+    const bool is_cancelled =
+        what.event == ChunkEvent::out_cancelled || what.event == ChunkEvent::in_cancelled;
+    if (!is_cancelled || is_end || outcome.handle != 0) changed(gpu_);
   }
 
   int gpu_;
