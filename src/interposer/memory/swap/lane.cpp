@@ -25,8 +25,8 @@ struct Streams {
   CUstream out;
   CUstream in;
   CUstream hash;
-  CUevent events[kInFlight];
-  CUevent hash_events[kInFlight];
+  CUevent events[kSlots];
+  CUevent hash_events[kSlots];
   CUfunction kernel;    // null: this context cannot hash
   CUdeviceptr digests;  // one for each slot, and a copy of them for us
   Digest* seen;
@@ -41,7 +41,7 @@ constexpr std::uint64_t kWordBytes = 16;
 constinit os::FutexLock table_lock;  // guards which context an entry belongs to
 constinit Streams table[kStreamsMax] = {};
 
-bool make_events(CUevent (&events)[kInFlight]) {
+bool make_events(CUevent (&events)[kSlots]) {
   constexpr unsigned kEventFlags = CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC;
   for (CUevent& event : events) {
     if (real<Row::cuEventCreate>()(&event, kEventFlags) != CUDA_SUCCESS) return false;
@@ -54,7 +54,7 @@ void make_hash(Streams& made) {
   CUmodule module = nullptr;
   CUfunction kernel = nullptr;
   void* seen = nullptr;
-  constexpr std::size_t kBytes = kInFlight * sizeof(Digest);
+  constexpr std::size_t kBytes = kSlots * sizeof(Digest);
   const bool done =
       real<Row::cuStreamCreate>()(&made.hash, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
       make_events(made.hash_events) &&

@@ -10,10 +10,12 @@
 
 namespace nvs::interposer::swap {
 
-// Chunks under way at a time. So many are copied that the bus never waits for us, and so many
-// hashed ahead of that that copies never wait for a hash.
-inline constexpr int kCopied = 4;
-inline constexpr int kInFlight = 12;
+// Chunks under way at a time: so many are copied out, or brought in, that the bus never waits for
+// us. Of those that leave, all are hashed at once, as far as there are slots: each hash is a kernel
+// beside somebody else's window, and costs that one two turns of the GPU from process to process.
+inline constexpr int kLeaving = 4;
+inline constexpr int kComing = 12;
+inline constexpr int kSlots = 256;
 
 enum class Direction : std::uint8_t { out, in };
 
@@ -24,7 +26,7 @@ class Lane {
   bool take(CUcontext context, int gpu);
   void give_back();
 
-  // Both are done when wait(slot) says so. A slot is below kInFlight, and its last use is over.
+  // Both are done when wait(slot) says so. A slot is below kSlots, and its last use is over.
   bool copy(Direction direction, int slot, std::uint64_t device, std::uint64_t host,
             std::uint64_t bytes) const;
   bool set_to_zero(int slot, std::uint64_t device, std::uint64_t bytes) const;

@@ -31,7 +31,8 @@ enum class Step : std::uint8_t { begun, nothing, short_of_memory, missing };
 
 class Mover {
  public:
-  explicit Mover(int gpu) : gpu_(gpu) {}
+  constexpr Mover() = default;
+  explicit constexpr Mover(int gpu) : gpu_(gpu) {}
 
   // Moves all that there is to move, as long as it can. How long to wait for a change then.
   std::int64_t run() {
@@ -40,18 +41,18 @@ class Mover {
     do {
       step = begin_next();
       submit_hashed();
-      const bool is_full = in_flight_ == kInFlight;
-      if (in_flight_ > 0 && (is_full || step != Step::begun)) finish_oldest();
+      if (in_flight_ > 0 && (is_full() || step != Step::begun)) finish_oldest();
     } while (step == Step::begun || in_flight_ > 0);
     if (step == Step::short_of_memory) return kShort_ns;
     return step == Step::missing || is_missing_ ? kMissing_ns : kIdle_ns;
   }
 
  private:
-  int slot_of(int age) const { return (oldest_ + age) % kInFlight; }
+  int slot_of(int age) const { return (oldest_ + age) % kSlots; }
+  bool is_full() const { return in_flight_ == (direction_ == Direction::out ? kSlots : kComing); }
 
   Step begin_next() {
-    if (in_flight_ == kInFlight) return Step::begun;
+    if (is_full()) return Step::begun;
     if (is_missing_) return Step::missing;
     const int slot = slot_of(in_flight_);
     Flight& flight = flights_[slot];
@@ -64,15 +65,20 @@ class Mover {
     return begun;
   }
 
+  // With the lock held.
+  vmm::Need need_of(const vmm::Sums& sums) const {
+    const Room& room = rooms[gpu_];
+    const std::uint64_t allowed = room.number != 0 ? room.allowed : kNoLimit;
+    return vmm::need_of(sums, room.backing, allowed);
+  }
+
   // Chooses the next chunk and marks it as being under way. Nothing leaves unless the gates of all
   // GPUs that can reach it are closed and drained, which the session's lock keeps so until the
   // chunk is marked. All that is in flight ends before the direction changes.
   bool plan(Flight& flight) {
     const session::ClosedGates closed(users_of(gpu_));
     const os::FutexGuard guard(lock);
-    const Room& room = rooms[gpu_];
-    const std::uint64_t allowed = room.number != 0 ? room.allowed : kNoLimit;
-    const vmm::Need need = vmm::need_of(regions.sums(gpu_), room.backing, allowed);
+    const vmm::Need need = need_of(regions.sums(gpu_));
     // Calls that are captured pass a closed gate, and the driver looks at what they name.
     const bool may_leave = closed.is_so() && !captures::is_any();
     const Direction direction = need.out > 0 && may_leave ? Direction::out : Direction::in;
@@ -107,8 +113,9 @@ class Mover {
 
   // Of those that have been hashed, so many are copied that the bus is busy.
   void submit_hashed() {
+    if (direction_ != Direction::out) return;
     int copying = 0;
-    for (int age = 0; age < in_flight_ && copying < kCopied; ++age) {
+    for (int age = 0; age < in_flight_ && copying < kLeaving; ++age) {
       const int slot = slot_of(age);
       Flight& flight = flights_[slot];
       if (flight.stage == Stage::hashing || flight.stage == Stage::begun) submit_out(flight, slot);
@@ -123,7 +130,7 @@ class Mover {
       flight.hash = content.hash;
     }
     if (flight.stage == Stage::zero) return;
-    flight.stage = find_place(flight);
+    flight.stage = may_stay(flight) ? Stage::cancelled : find_place(flight);
     if (flight.stage != Stage::copying) return;
     const std::uint64_t host = host_address(flight.place);
     make_known(host, flight.move.bytes);
@@ -131,6 +138,14 @@ class Mover {
       is_missing_ = true;
       flight.stage = Stage::cancelled;
     }
+  }
+
+  // More is allowed by now than when it was chosen.
+  bool may_stay(const Flight& flight) const {
+    const os::FutexGuard guard(lock);
+    vmm::Sums without = regions.sums(gpu_);
+    without.resident += flight.move.bytes;
+    return need_of(without).out == 0;
   }
 
   // Where it is to be copied; unless that is what is there already.
@@ -259,18 +274,22 @@ class Mover {
     if (!is_cancelled || is_end || outcome.handle != 0) changed(gpu_);
   }
 
-  int gpu_;
-  Flight flights_[kInFlight] = {};
+  int gpu_ = 0;
+  Flight flights_[kSlots] = {};
   int oldest_ = 0;
   int in_flight_ = 0;
   bool is_missing_ = false;
   Direction direction_ = Direction::out;
 };
 
+// Too large for the stack of a thread of ours.
+constinit Mover movers[gate::kGpusMax] = {};
+
 void work(void* argument) {
   const auto gpu = static_cast<int>(reinterpret_cast<std::intptr_t>(argument));
   const RelaxedCapture relaxed;
-  Mover mover(gpu);
+  Mover& mover = movers[gpu];
+  mover = Mover(gpu);
   prepare_lanes(gpu);
   for (;;) {
     const std::uint32_t seen = rooms[gpu].changes.load(std::memory_order_acquire);
