@@ -58,8 +58,8 @@ std::vector<Holding> holdings_in(const nlohmann::json& status, std::int64_t at_n
     for (const nlohmann::json& use : tenant.at("gpus")) {
       if (use.at("gpu") != 0 || !use.contains("resident_bytes")) continue;
       result.push_back({at_ns, tenant.at("clients")[0].at("pid").get<pid_t>(),
-                        use.at("resident_bytes").get<double>(), use.value("clean_bytes", 0.0),
-                        use.value("swapped_bytes", 0.0)});
+                        use.at("resident_bytes").get<double>(), use.value("swapped_bytes", 0.0),
+                        use.value("copied_out_bytes", 0.0)});
     }
   }
   return result;
@@ -121,10 +121,8 @@ std::vector<Leave> leaves_of(const std::vector<Holding>& holdings, pid_t pid) {
     const double left = before != nullptr ? now.away - before->away : 0;
     if (left > 0) {
       if (!leaving) result.emplace_back();
-      // What needs no copy leaves first: while there is some, nothing else has left.
-      const double copied = now.clean > 0 ? 0 : std::max(0.0, left - before->clean);
       result.back().bytes += left;
-      result.back().copied += copied;
+      result.back().copied += now.copied - before->copied;
     }
     // It comes back in pieces too: only then the next leave is another one.
     if (left != 0) leaving = left > 0;

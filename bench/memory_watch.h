@@ -23,8 +23,8 @@ struct Holding {
   std::int64_t at_ns = 0;
   pid_t pid = 0;
   double resident = 0;
-  double clean = 0;  // of resident: could leave without a copy
   double away = 0;
+  double copied = 0;  // out, all in all
 };
 
 class MemoryWatch {

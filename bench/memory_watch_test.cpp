@@ -54,8 +54,8 @@ TEST(Exchanges, CountOnlyIfTheyAreInThatTimeAsAWhole) {
 
 TEST(Exchanges, MoveWhatIsAwayBeforeAndAfter) {
   const std::vector<Holding> holdings = {
-      {10, 1, 12, 0, 0}, {10, 2, 4, 0, 8},  {20, 1, 8, 0, 4},  {20, 2, 8, 0, 4},
-      {30, 1, 5, 0, 7},  {30, 2, 12, 0, 0}, {40, 1, 12, 0, 0},
+      {10, 1, 12, 0, 0}, {10, 2, 4, 8, 0},  {20, 1, 8, 4, 0},  {20, 2, 8, 4, 0},
+      {30, 1, 5, 7, 0},  {30, 2, 12, 0, 0}, {40, 1, 12, 0, 0},
   };
   EXPECT_EQ(bytes_exchanged(holdings, {15, 25}), 8 + 7);
 }
@@ -64,11 +64,11 @@ TEST(Moved, IsCountedByTenantAndDirection) {
   EXPECT_FALSE(moved_in({}));
   const std::optional<Moved> moved = moved_in({
       {10, 1, 12, 0, 0},
-      {10, 2, 0, 0, 12},
-      {20, 1, 8, 0, 4},
-      {20, 2, 4, 0, 8},
-      {30, 1, 9, 0, 3},
-      {40, 2, 0, 0, 12},
+      {10, 2, 0, 12, 0},
+      {20, 1, 8, 4, 0},
+      {20, 2, 4, 8, 0},
+      {30, 1, 9, 3, 0},
+      {40, 2, 0, 12, 0},
   });
   ASSERT_TRUE(moved);
   EXPECT_EQ(moved->out, 4 + 4);
@@ -82,31 +82,31 @@ TEST(Holdings, AreThoseOfTheFirstGpuAndOfDaemonsThatTell) {
     return nlohmann::json{{"tenants", {tenant}}};
   };
   EXPECT_TRUE(holdings_in(status(), 5).empty());
-  use.update({{"resident_bytes", 3}, {"clean_bytes", 1}, {"swapped_bytes", 2}});
+  use.update({{"resident_bytes", 3}, {"swapped_bytes", 2}, {"copied_out_bytes", 1}});
   const std::vector<Holding> found = holdings_in(status(), 5);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].pid, 70);
   EXPECT_EQ(found[0].away, 2);
+  EXPECT_EQ(found[0].copied, 1);
   use["gpu"] = 1;
   EXPECT_TRUE(holdings_in(status(), 5).empty());
 }
 
-TEST(Leaves, AreCountedOnceEachWithWhatWasNotClean) {
+TEST(Leaves, AreCountedOnceEachWithWhatWasCopied) {
   const std::vector<Holding> holdings = {
       {1, 1, 12, 0, 0},
       {2, 9, 12, 0, 0},
       // All of it is copied, in two pieces; another tenant comes in between.
-      {3, 1, 8, 0, 4},
-      {4, 9, 0, 0, 12},
-      {5, 1, 4, 0, 8},
-      // It comes back, and what leaves then is clean but for the last 1.
-      {6, 1, 8, 0, 4},
-      {7, 1, 12, 7, 0},
-      {8, 1, 6, 1, 6},
-      {9, 1, 4, 0, 8},
-      // That it is clean is found out when it has to leave.
-      {10, 1, 12, 0, 0},
-      {11, 1, 8, 8, 4},
+      {3, 1, 8, 4, 4},
+      {4, 9, 0, 12, 12},
+      {5, 1, 4, 8, 8},
+      // It comes back, and only the last 1 of what leaves then is copied.
+      {6, 1, 8, 4, 8},
+      {7, 1, 12, 0, 8},
+      {8, 1, 6, 6, 8},
+      {9, 1, 4, 8, 9},
+      {10, 1, 12, 0, 9},
+      {11, 1, 8, 4, 9},
   };
   const std::vector<Leave> leaves = leaves_of(holdings, 1);
   ASSERT_EQ(leaves.size(), 3u);

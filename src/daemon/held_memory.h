@@ -13,6 +13,9 @@ struct HeldMemory {
   std::uint64_t asked = 0;     // its threads wait to have that much more
   std::uint64_t clean = 0;     // of resident: can leave without being copied
   std::uint64_t host = 0;      // in host memory
+  // Copied to host memory and back, all in all.
+  std::uint64_t copied_out = 0;
+  std::uint64_t copied_in = 0;
 
   std::uint64_t allocated() const { return resident + away + fixed; }
   std::uint64_t on_gpu() const { return resident + fixed; }
@@ -24,6 +27,8 @@ struct HeldMemory {
     asked += other.asked;
     clean += other.clean;
     host += other.host;
+    copied_out += other.copied_out;
+    copied_in += other.copied_in;
     return *this;
   }
   HeldMemory& operator-=(const HeldMemory& other) {
@@ -33,6 +38,8 @@ struct HeldMemory {
     asked -= other.asked;
     clean -= other.clean;
     host -= other.host;
+    copied_out -= other.copied_out;
+    copied_in -= other.copied_in;
     return *this;
   }
   bool operator==(const HeldMemory&) const = default;

@@ -35,7 +35,9 @@ HeldMemory held_memory(const wire::Holds& holds) {
           .fixed = holds.fixed,
           .asked = holds.asked,
           .clean = holds.clean,
-          .host = holds.host};
+          .host = holds.host,
+          .copied_out = holds.copied_out,
+          .copied_in = holds.copied_in};
 }
 
 }  // namespace

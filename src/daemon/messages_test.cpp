@@ -151,7 +151,9 @@ constexpr wire::Holds kHolds{.ordinal = 3,
                              .fixed = 30,
                              .asked = 40,
                              .clean = 5,
-                             .host = 60};
+                             .host = 60,
+                             .copied_out = 70,
+                             .copied_in = 80};
 
 TEST_F(MessagesTest, WhatAClientHoldsReachesTheCoreAndTheBooks) {
   const core::MemoryHeld event = memory_held(session_.id(), core::GpuId{2}, kHolds);
@@ -167,9 +169,14 @@ TEST_F(MessagesTest, WhatAClientHoldsReachesTheCoreAndTheBooks) {
 
   ASSERT_FALSE(take(use(3, 1)));
   ASSERT_FALSE(take(kHolds));
-  EXPECT_EQ(
-      node_.memory().held(session_.id(), core::GpuId{0}),
-      (HeldMemory{.resident = 10, .away = 20, .fixed = 30, .asked = 40, .clean = 5, .host = 60}));
+  EXPECT_EQ(node_.memory().held(session_.id(), core::GpuId{0}), (HeldMemory{.resident = 10,
+                                                                            .away = 20,
+                                                                            .fixed = 30,
+                                                                            .asked = 40,
+                                                                            .clean = 5,
+                                                                            .host = 60,
+                                                                            .copied_out = 70,
+                                                                            .copied_in = 80}));
   EXPECT_TRUE(take(wire::Holds{.ordinal = 4})) << "of a GPU that it has not named";
 }
 

@@ -76,6 +76,8 @@ void write_use(JsonWriter& json, const core::TenantOnGpu& use, const TenantLabel
   json.key("clean_bytes").number(memory.held.clean);
   json.key("fixed_bytes").number(memory.held.fixed);
   json.key("host_bytes").number(memory.held.host);
+  json.key("copied_out_bytes").number(memory.held.copied_out);
+  json.key("copied_in_bytes").number(memory.held.copied_in);
   json.end_object();
 }
 
