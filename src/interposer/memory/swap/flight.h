@@ -25,6 +25,7 @@ struct Flight {
   vmm::Hash hash;      // out: of what is copied, if it is known
   bool has_new_place;  // taken for this flight
   bool has_lane;
+  int hash_group;  // the slot of the first that was hashed together with it
   Stage stage;
   Lane lane;
 

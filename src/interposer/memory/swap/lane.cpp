@@ -103,6 +103,29 @@ int find_or_make(CUcontext context) {
   return free;
 }
 
+constexpr std::size_t digest_bytes(int count) {
+  return static_cast<std::size_t>(count) * sizeof(Digest);
+}
+
+bool hash(CUfunction kernel, const Lane::Stretch& chunk, CUdeviceptr digest, CUstream stream) {
+  if (chunk.bytes % kWordBytes != 0) return false;
+  std::uint64_t device = chunk.device;
+  std::uint64_t words = chunk.bytes / kWordBytes;
+  void* arguments[] = {&device, &words, &digest};
+  return real<Row::cuLaunchKernel>()(kernel, kBlocks, 1, 1, kBlockThreads, 1, 1, 0, stream,
+                                     arguments, nullptr) == CUDA_SUCCESS;
+}
+
+bool hash_all(const Streams& streams, CUdeviceptr digests, const Lane::Stretch* chunks, int count) {
+  if (real<Row::cuMemsetD8Async>()(digests, 0, digest_bytes(count), streams.hash) != CUDA_SUCCESS) {
+    return false;
+  }
+  for (int i = 0; i < count; ++i) {
+    if (!hash(streams.kernel, chunks[i], digests + digest_bytes(i), streams.hash)) return false;
+  }
+  return true;
+}
+
 bool copy_pieces(Direction direction, std::uint64_t device, std::uint64_t host, std::uint64_t bytes,
                  CUstream stream) {
   for (std::uint64_t done = 0; done < bytes;) {
@@ -162,25 +185,25 @@ bool Lane::wait(int slot) const {
   return real<Row::cuEventSynchronize>()(streams.events[slot]) == CUDA_SUCCESS;
 }
 
-bool Lane::begin_hash(int slot, std::uint64_t device, std::uint64_t bytes) const {
+bool Lane::begin_hashes(int first_slot, const Stretch* chunks, int count) const {
   const Streams& streams = table[streams_];
   const InContext current(streams.context);
-  if (!current.is_set() || streams.kernel == nullptr || bytes % kWordBytes != 0) return false;
-  std::uint64_t words = bytes / kWordBytes;
-  CUdeviceptr digest = streams.digests + static_cast<std::uint64_t>(slot) * sizeof(Digest);
-  void* arguments[] = {&device, &words, &digest};
-  const CUstream stream = streams.hash;
-  return real<Row::cuMemsetD8Async>()(digest, 0, sizeof(Digest), stream) == CUDA_SUCCESS &&
-         real<Row::cuLaunchKernel>()(streams.kernel, kBlocks, 1, 1, kBlockThreads, 1, 1, 0, stream,
-                                     arguments, nullptr) == CUDA_SUCCESS &&
-         real<Row::cuMemcpyDtoHAsync_v2>()(&streams.seen[slot], digest, sizeof(Digest), stream) ==
-             CUDA_SUCCESS &&
-         real<Row::cuEventRecord>()(streams.hash_events[slot], stream) == CUDA_SUCCESS;
+  if (!current.is_set() || streams.kernel == nullptr) return false;
+  const CUdeviceptr digests = streams.digests + digest_bytes(first_slot);
+  const bool is_begun =
+      hash_all(streams, digests, chunks, count) &&
+      real<Row::cuMemcpyDtoHAsync_v2>()(&streams.seen[first_slot], digests, digest_bytes(count),
+                                        streams.hash) == CUDA_SUCCESS &&
+      real<Row::cuEventRecord>()(streams.hash_events[first_slot], streams.hash) == CUDA_SUCCESS;
+  // Nobody may read what is about to go.
+  if (!is_begun) real<Row::cuStreamSynchronize>()(streams.hash);
+  return is_begun;
 }
 
-bool Lane::end_hash(int slot, Content& content) const {
+bool Lane::end_hash(int first_slot, int slot, Content& content) const {
   const Streams& streams = table[streams_];
-  if (real<Row::cuEventSynchronize>()(streams.hash_events[slot]) != CUDA_SUCCESS) return false;
+  if (real<Row::cuEventSynchronize>()(streams.hash_events[first_slot]) != CUDA_SUCCESS)
+    return false;
   const Digest& digest = streams.seen[slot];
   content = {{digest.low, digest.high}, digest.not_zero == 0};
   return true;

@@ -11,8 +11,9 @@
 namespace nvs::interposer::swap {
 
 // Chunks under way at a time: so many are copied out, or brought in, that the bus never waits for
-// us. Of those that leave, all are hashed at once, as far as there are slots: each hash is a kernel
-// beside somebody else's window, and costs that one two turns of the GPU from process to process.
+// us. Of those that leave, all are hashed at once, as far as there are slots: hashes are kernels
+// beside somebody else's window, and each one by itself costs that one two turns of the GPU from
+// process to process.
 inline constexpr int kLeaving = 4;
 inline constexpr int kComing = 12;
 inline constexpr int kSlots = 256;
@@ -33,14 +34,21 @@ class Lane {
   // False: the context is broken or the driver is gone, and nobody knows what was copied.
   bool wait(int slot) const;
 
-  // What is in a chunk. False if this context cannot tell.
-  bool begin_hash(int slot, std::uint64_t device, std::uint64_t bytes) const;
-  // Waits for it. False: it is not known.
+  bool is_same(const Lane& other) const { return streams_ == other.streams_; }
+
+  // What is in chunks, for slots in a row: all of them in one go, so that the GPU does not turn to
+  // others in between. False if this context cannot tell.
+  struct Stretch {
+    std::uint64_t device;
+    std::uint64_t bytes;
+  };
+  bool begin_hashes(int first_slot, const Stretch* chunks, int count) const;
+  // Waits for those that were begun together with the first slot's. False: it is not known.
   struct Content {
     vmm::Hash hash;
     bool is_zero;
   };
-  bool end_hash(int slot, Content& content) const;
+  bool end_hash(int first_slot, int slot, Content& content) const;
 
  private:
   int index_ = -1;  // in the table of contexts

@@ -40,6 +40,9 @@ class Mover {
     is_missing_ = false;
     do {
       step = begin_next();
+      // The first few by themselves, so that copying begins; then all others.
+      const bool is_first = unhashed_ == kLeaving && in_flight_ == kLeaving;
+      if (is_first || is_full() || step != Step::begun) hash_begun();
       submit_hashed();
       if (in_flight_ > 0 && (is_full() || step != Step::begun)) finish_oldest();
     } while (step == Step::begun || in_flight_ > 0);
@@ -59,9 +62,10 @@ class Mover {
     flight = {};
     if (!plan(flight)) return Step::nothing;
     flight.address = flight.chunk_address();
-    const Step begun =
-        direction_ == Direction::out ? begin_out(flight, slot) : begin_in(flight, slot);
-    if (begun == Step::begun) ++in_flight_;
+    const Step begun = direction_ == Direction::out ? begin_out(flight) : begin_in(flight, slot);
+    if (begun != Step::begun) return begun;
+    ++in_flight_;
+    if (direction_ == Direction::out) ++unhashed_;
     return begun;
   }
 
@@ -97,7 +101,7 @@ class Mover {
     return true;
   }
 
-  Step begin_out(Flight& flight, int slot) {
+  Step begin_out(Flight& flight) {
     if (flight.chunk().clean) {
       flight.stage = flight.place.is_some() ? Stage::same : Stage::zero;
       return Step::begun;
@@ -106,16 +110,37 @@ class Mover {
       finish_out(flight, Stage::cancelled);
       return Step::missing;
     }
-    const bool hashes = flight.lane.begin_hash(slot, flight.address, flight.move.bytes);
-    flight.stage = hashes ? Stage::hashing : Stage::begun;
     return Step::begun;
+  }
+
+  // Hashes what was begun since the last time, as far as it goes together.
+  void hash_begun() {
+    while (unhashed_ > 0) {
+      const int first = slot_of(in_flight_ - unhashed_);
+      int count = 0;
+      for (; count < unhashed_ && goes_with(first, first + count); ++count) {
+        const Flight& flight = flights_[first + count];
+        stretches_[count] = {flight.address, flight.move.bytes};
+      }
+      if (count > 0 && flights_[first].lane.begin_hashes(first, stretches_, count)) {
+        for (int i = 0; i < count; ++i) {
+          flights_[first + i].stage = Stage::hashing;
+          flights_[first + i].hash_group = first;
+        }
+      }
+      unhashed_ -= count > 0 ? count : 1;  // one that needs no hash
+    }
+  }
+  bool goes_with(int first, int slot) const {
+    return slot < kSlots && flights_[slot].stage == Stage::begun &&
+           flights_[slot].lane.is_same(flights_[first].lane);
   }
 
   // Of those that have been hashed, so many are copied that the bus is busy.
   void submit_hashed() {
     if (direction_ != Direction::out) return;
     int copying = 0;
-    for (int age = 0; age < in_flight_ && copying < kLeaving; ++age) {
+    for (int age = 0; age < in_flight_ - unhashed_ && copying < kLeaving; ++age) {
       const int slot = slot_of(age);
       Flight& flight = flights_[slot];
       if (flight.stage == Stage::hashing || flight.stage == Stage::begun) submit_out(flight, slot);
@@ -125,7 +150,7 @@ class Mover {
 
   void submit_out(Flight& flight, int slot) {
     Lane::Content content{};
-    if (flight.stage == Stage::hashing && flight.lane.end_hash(slot, content)) {
+    if (flight.stage == Stage::hashing && flight.lane.end_hash(flight.hash_group, slot, content)) {
       flight.stage = content.is_zero ? Stage::zero : flight.stage;
       flight.hash = content.hash;
     }
@@ -278,6 +303,8 @@ class Mover {
   Flight flights_[kSlots] = {};
   int oldest_ = 0;
   int in_flight_ = 0;
+  int unhashed_ = 0;  // the youngest of them
+  Lane::Stretch stretches_[kSlots] = {};
   bool is_missing_ = false;
   Direction direction_ = Direction::out;
 };
