@@ -21,11 +21,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "handover_gpu.h"
+#include "own_gpu.h"
 
 namespace {
 
-using namespace nvs::handover;
+using namespace nvs::programs;
 
 constexpr char kUsage[] =
     "usage: handover [--quick]\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process's side of a GPU for handover.cpp: a driver that is opened at run time, a kernel that
-// takes as long as it has elements, and waits that spin. It needs nothing but a C++ library, since
-// the program is compiled by hand on GPU machines.
+// One process's side of a GPU for programs that measure it: a driver that is opened at run time, a
+// kernel that takes as long as it has elements, and waits that spin. It needs nothing but a C++
+// library, since the programs are compiled by hand on GPU machines.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 #include "cuda_api/cuda.h"
 
-namespace nvs::handover {
+namespace nvs::programs {
 
 inline constexpr unsigned kThreads = 512;
 inline constexpr unsigned kBlocksPerMultiprocessor = 16;
@@ -64,7 +64,7 @@ end:
 )";
 
 [[noreturn]] inline void fail(const char* what, const char* why) {
-  std::fprintf(stderr, "handover: %s: %s\n", what, why);
+  std::fprintf(stderr, "%s: %s\n", what, why);
   std::exit(1);
 }
 
@@ -124,6 +124,19 @@ class Driver {
   FUNCTION(cuEventRecord);
   FUNCTION(cuEventQuery);
   FUNCTION(cuLaunchKernel);
+  FUNCTION(cuCtxGetCurrent);
+  FUNCTION(cuCtxSetCurrent);
+  FUNCTION(cuMemHostAlloc);
+  FUNCTION(cuMemHostRegister_v2);
+  FUNCTION(cuMemHostUnregister);
+  FUNCTION(cuMemcpyDtoHAsync_v2);
+  FUNCTION(cuMemcpyHtoDAsync_v2);
+  FUNCTION(cuMemCreate);
+  FUNCTION(cuMemRelease);
+  FUNCTION(cuMemAddressReserve);
+  FUNCTION(cuMemMap);
+  FUNCTION(cuMemUnmap);
+  FUNCTION(cuMemSetAccess);
 #undef FUNCTION
 };
 #define CALL(function, ...) driver_.check(driver_.function(__VA_ARGS__), #function)
@@ -157,6 +170,9 @@ class Gpu {
 
   const char* name() const { return name_.data(); }
   std::uint64_t elements_max() const { return elements_max_; }
+  const Driver& driver() const { return driver_; }
+  CUstream stream() const { return stream_; }
+  CUdeviceptr memory() const { return memory_; }
 
   // Submits kernels, and marks the end of the last one and of the one before.
   void submit(std::uint64_t elements, int kernels) {
@@ -177,7 +193,6 @@ class Gpu {
     return (now_us() - start) / kernels;
   }
 
- private:
   void launch(std::uint64_t elements) {
     float value = 1;
     std::array<void*, 3> arguments = {&memory_, &value, &elements};
@@ -185,6 +200,7 @@ class Gpu {
          nullptr);
   }
 
+ private:
   // Asks again and again: whoever sleeps is told too late.
   void wait_for(CUevent event) {
     CUresult result = CUDA_ERROR_NOT_READY;
@@ -203,4 +219,4 @@ class Gpu {
 };
 #undef CALL
 
-}  // namespace nvs::handover
+}  // namespace nvs::programs
