@@ -80,7 +80,6 @@ LEFT_ALONE = {
     "cuOccupancyMaxActiveClusters": "arithmetic on a launch that is not made",
     "cuOccupancyMaxPotentialClusterSize": "arithmetic on a launch that is not made",
     "cuStreamCopyAttributes": "settings of a stream, no work",
-    "cuStreamSynchronize": "waits for work that was let in before",
     "cuStreamWaitEvent": "an order between streams, no work",
 }
 

@@ -4,6 +4,7 @@
 #include "interposer/memory/ipc_share.h"
 #include "interposer/memory/swap/allocate.h"
 #include "interposer/memory/swap/free_like_driver.h"
+#include "interposer/memory/swap/ordered_release.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -12,25 +13,6 @@ template <class Address>
 void count_address(MemoryKind kind, const Address* address, std::uint64_t bytes) {
   if (address == nullptr) return;
   count_here({.space = Space::address, .kind = kind, .id = *address, .bytes = bytes});
-}
-
-// Under capture nothing is allocated: the call adds a node to a graph, whose memory is the
-// driver's. The legacy stream cannot be captured, and asking about it would be an error.
-bool is_captured(CUstream stream) {
-  if (stream == nullptr || stream == CU_STREAM_LEGACY) return false;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  auto* ask = real<Row::cuStreamIsCapturing>();
-  if (ask == nullptr || ask(stream, &status) != CUDA_SUCCESS) return false;
-  return status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
-// What a null stream means to the functions for a default stream per thread.
-CUstream per_thread(CUstream stream) { return stream != nullptr ? stream : CU_STREAM_PER_THREAD; }
-
-CUresult count_async(CUresult result, MemoryKind kind, const CUdeviceptr* address,
-                     std::uint64_t bytes, CUstream stream) {
-  if (result == CUDA_SUCCESS && !is_captured(stream)) count_address(kind, address, bytes);
-  return result;
 }
 
 // Memory that can be moved, or what the driver itself does.
@@ -139,28 +121,6 @@ CUresult cuMemAllocManaged(CUdeviceptr* dptr, size_t bytesize, unsigned int flag
   return result;
 }
 
-CUresult cuMemAllocAsync(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {
-  return count_async(real<Row::cuMemAllocAsync>()(dptr, bytesize, hStream), MemoryKind::async, dptr,
-                     bytesize, hStream);
-}
-
-CUresult cuMemAllocAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {
-  return count_async(real<Row::cuMemAllocAsync_ptsz>()(dptr, bytesize, hStream), MemoryKind::async,
-                     dptr, bytesize, per_thread(hStream));
-}
-
-CUresult cuMemAllocFromPoolAsync(CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool,
-                                 CUstream hStream) {
-  return count_async(real<Row::cuMemAllocFromPoolAsync>()(dptr, bytesize, pool, hStream),
-                     MemoryKind::pool, dptr, bytesize, hStream);
-}
-
-CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool,
-                                      CUstream hStream) {
-  return count_async(real<Row::cuMemAllocFromPoolAsync_ptsz>()(dptr, bytesize, pool, hStream),
-                     MemoryKind::pool, dptr, bytesize, per_thread(hStream));
-}
-
 CUresult cuMemFree(CUdeviceptr_v1 dptr) {
   return free_through(Space::address, dptr, [&] { return real<Row::cuMemFree>()(dptr); });
 }
@@ -170,18 +130,9 @@ CUresult cuMemFree_v2(CUdeviceptr dptr) {
     if (!interposer::swap::is_ours(dptr)) return real<Row::cuMemFree_v2>()(dptr);
     const CUresult result = interposer::swap::free_like_driver(dptr);
     if (result == CUDA_SUCCESS) end_shares();
+    if (interposer::swap::has_surplus()) interposer::swap::give_back_surplus();
     return result;
   });
-}
-
-CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
-  return free_through(Space::address, dptr,
-                      [&] { return real<Row::cuMemFreeAsync>()(dptr, hStream); });
-}
-
-CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream) {
-  return free_through(Space::address, dptr,
-                      [&] { return real<Row::cuMemFreeAsync_ptsz>()(dptr, hStream); });
 }
 
 }  // namespace nvs::hooks

@@ -9,6 +9,7 @@
 #include "interposer/memory/swap/allocate.h"
 #include "interposer/memory/swap/free_like_driver.h"
 #include "interposer/memory/swap/lane.h"
+#include "interposer/memory/swap/ordered_streams.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/contexts.h"
@@ -40,6 +41,7 @@ class Ending {
     flow::context_ends(context);
     swap::forget_lane(context);
     swap::forget_scrap(number_of(context));
+    swap::ordered_may_end(number_of(context));
     forget_sample(number_of(context));
   }
   ~Ending() {
@@ -51,6 +53,7 @@ class Ending {
       if (contexts::ended(context_)) captures::context_ended(context_);
     } else {
       contexts::goes_on(context_);
+      swap::ordered_goes_on(number_of(context_));
     }
   }
   Ending(const Ending&) = delete;

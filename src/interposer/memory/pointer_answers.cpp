@@ -55,6 +55,11 @@ CUresult correct(const swap::Named& named, std::uint64_t address, CUpointer_attr
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       return put<CUdeviceptr>(out, address);
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      return put<std::uint64_t>(out, named.allocated.pool);
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      // Pools are shared as a whole, and those that can be are the driver's.
+      return named.allocated.pool != 0 ? put_bool(out, false) : CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       // The pages are not of the kind that other devices may hold on to: they move.
       return put_bool(out, false);
@@ -78,15 +83,15 @@ CUresult answer_alone(const swap::Named& named, std::uint64_t address,
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return put<int>(out, named.allocated.device);
     case CU_POINTER_ATTRIBUTE_MAPPED:
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
       return put_bool(out, true);
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return put_bool(out, named.allocated.pool == 0);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
       return put_bool(out, false);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return put<unsigned>(out, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       return put<std::uint64_t>(out, 0);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
     case CU_POINTER_ATTRIBUTE_P2P_TOKENS:

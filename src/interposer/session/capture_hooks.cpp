@@ -2,6 +2,7 @@
 // Hooks: captures begin and end, and streams go.
 #include "interposer/exports/own_hooks.h"
 #include "interposer/exports/real.h"
+#include "interposer/memory/swap/ordered_streams.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/memory.h"
@@ -108,10 +109,12 @@ CUresult cuStreamEndCapture_ptsz(CUstream hStream, CUgraph* phGraph) {
 
 CUresult cuStreamDestroy(CUstream hStream) {
   interposer::captures::destroyed(hStream);
+  interposer::swap::stream_ends(hStream);
   return real<Row::cuStreamDestroy>()(hStream);
 }
 CUresult cuStreamDestroy_v2(CUstream hStream) {
   interposer::captures::destroyed(hStream);
+  interposer::swap::stream_ends(hStream);
   return real<Row::cuStreamDestroy_v2>()(hStream);
 }
 

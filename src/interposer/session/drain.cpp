@@ -7,6 +7,7 @@
 #include "interposer/flow/flow.h"
 #include "interposer/flow/relaxed_capture.h"
 #include "interposer/gate/gate.h"
+#include "interposer/memory/swap/ordered_release.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/contexts.h"
 #include "interposer/session/thread.h"
@@ -91,6 +92,7 @@ void run(int gpu, std::uint32_t job) {
     if (!is_current(gpu, job)) return;
     if (!contexts::knows_all(gpu)) return impossible(gpu, job);
     if (all) flow::emptied(gpu, since);
+    swap::make_room_if_above(gpu);
     if (!completed(gpu, job, let_in)) continue;
     std::uint32_t done = job;
     workers[gpu].job.compare_exchange_strong(done, 0);

@@ -11,6 +11,8 @@
 #include "interposer/memory/swap/known.h"
 #include "interposer/memory/swap/lane.h"
 #include "interposer/memory/swap/mover.h"
+#include "interposer/memory/swap/ordered_pools.h"
+#include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/session/client.h"
@@ -83,6 +85,15 @@ bool has_daemon(int gpu) {
 
 bool has_any_daemon() { return any_asked.load(std::memory_order_acquire); }
 
+bool may_be_movable() {
+  if (!has_any_daemon()) return false;
+  for (const auto& one : known) {
+    const std::uint32_t now = one.load(std::memory_order_relaxed);
+    if (now == kAsked || now == kYes) return true;
+  }
+  return false;
+}
+
 void tell_holds(int gpu) {
   if (known[gpu].load(std::memory_order_acquire) != kYes || !connection::is_connected()) return;
   const os::FutexGuard guard(tell_lock);
@@ -116,6 +127,8 @@ void memory_is_complete(int gpu) {
 void set_allowance(const wire::Allow& message) {
   const auto gpu = static_cast<int>(message.ordinal);
   bool is_crowded = false;
+  // Before the mover hears of it, which copies what it finds.
+  swap::make_room_above(gpu, message.bytes);
   {
     const os::FutexGuard guard(swap::lock);
     swap::Room& room = swap::rooms[gpu];
@@ -191,6 +204,8 @@ void memory_start_over_in_child() {
   swap::forget_known_in_child();
   swap::forget_scraps_in_child();
   swap::forget_peers_in_child();
+  swap::forget_ordered_in_child();
+  swap::forget_pools_in_child();
 }
 
 }  // namespace nvs::interposer::session

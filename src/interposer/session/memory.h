@@ -14,6 +14,8 @@ namespace nvs::interposer::session {
 bool has_daemon(int gpu);
 // Whether that can be so of any GPU.
 bool has_any_daemon();
+// The same, and it is not known yet that it is so of none.
+bool may_be_movable();
 
 // Tells the daemon what the process has, if that is news. For any thread; the session's lock may be
 // held, no other.

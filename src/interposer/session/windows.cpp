@@ -4,6 +4,7 @@
 #include "interposer/events/event_times.h"
 #include "interposer/flow/flow.h"
 #include "interposer/memory/swap/mover.h"
+#include "interposer/memory/swap/ordered_release.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
@@ -80,6 +81,7 @@ void begin_drain(int gpu, std::int64_t expected_ns) {
 // driver is needed.
 void finish_quickly(int gpu) {
   const bool done = gate::wait_until_outside(kQuickWait_ns) && is_drained_already(gpu);
+  if (done) swap::make_room_if_above(gpu);
   const os::FutexGuard guard(lock);
   if (!done) return begin_drain(gpu, 0);
   note_closed(gpu);

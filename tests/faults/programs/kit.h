@@ -69,6 +69,8 @@ int stopwatch(int argc, char** argv);
 int ipc_share(int argc, char** argv);
 int ipc_open(int argc, char** argv);
 int away(int argc, char** argv);
+int pools(int argc, char** argv);
+int kept(int argc, char** argv);
 int ledger(int argc, char** argv);
 
 }  // namespace nvs::faults

@@ -17,12 +17,25 @@ struct Program {
 };
 
 constexpr Program kPrograms[] = {
-    {"worker", worker},         {"hang", hang},           {"forker", forker},
-    {"closer", closer},         {"meet_gpus", meet_gpus}, {"meet_pair", meet_pair},
-    {"graphs", graphs},         {"streams", streams},     {"copies", copies},
-    {"contexts", contexts},     {"ledger", ledger},       {"stream_waits", stream_waits},
-    {"per_thread", per_thread}, {"stopwatch", stopwatch}, {"away", away},
-    {"ipc_share", ipc_share},   {"ipc_open", ipc_open},
+    {"worker", worker},
+    {"hang", hang},
+    {"forker", forker},
+    {"closer", closer},
+    {"meet_gpus", meet_gpus},
+    {"meet_pair", meet_pair},
+    {"graphs", graphs},
+    {"streams", streams},
+    {"copies", copies},
+    {"contexts", contexts},
+    {"ledger", ledger},
+    {"stream_waits", stream_waits},
+    {"per_thread", per_thread},
+    {"stopwatch", stopwatch},
+    {"away", away},
+    {"ipc_share", ipc_share},
+    {"ipc_open", ipc_open},
+    {"pools", pools},
+    {"kept", kept},
 };
 
 int run(int argc, char** argv) {

@@ -3,7 +3,9 @@
 
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/swap/backing.h"
+#include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/rooms.h"
+#include "interposer/memory/swap/take_room.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/memory.h"
 
@@ -15,14 +17,6 @@ using vmm::Region;
 using vmm::RegionFacts;
 using vmm::RegionKind;
 using vmm::SpanOwner;
-
-// Somebody who waits for room looks again at least so often: the daemon may be gone.
-constexpr std::int64_t kLookAgain_ns = 50'000'000;
-// The driver lacks memory that we may have: others still have to give it back.
-constexpr std::int64_t kShortPause_ns = 2'000'000;
-constexpr std::int64_t kShortPatience_ns = 20'000'000'000;
-// The same where nobody else is known to be there.
-constexpr std::int64_t kAlonePatience_ns = 300'000'000;
 
 struct Place {
   std::uint64_t context = 0;
@@ -42,72 +36,20 @@ std::uint64_t granularity_of(int device) {
   return known;
 }
 
+bool find_place(const SpanOwner& owner, Place& place) {
+  const int device = owner.device;
+  if (device < 0 || device >= gate::kGpusMax || !session::has_daemon(device)) return false;
+  place = {owner.context, device, granularity_of(device)};
+  return owner.context != 0 && place.granularity > 1;
+}
+
 // Where the calling thread allocates; false if that is not for us.
 bool find_place(Place& place) {
   if (!session::has_any_daemon()) return false;
   CUdevice device = -1;
   const auto ask = real<Row::cuCtxGetDevice>();
   if (ask == nullptr || ask(&device) != CUDA_SUCCESS) return false;
-  if (device < 0 || device >= gate::kGpusMax || !session::has_daemon(device)) return false;
-  place = {memory::current_context().value, device, granularity_of(device)};
-  return place.context != 0 && place.granularity > 1;
-}
-
-// Reserves room for so much, waiting for it if need be. False: there is no such room for us.
-bool take_room(int gpu, std::uint64_t bytes) {
-  bool asks = false;
-  for (;;) {
-    std::uint32_t seen = 0;
-    {
-      const os::FutexGuard guard(lock);
-      Room& room = rooms[gpu];
-      seen = room.changes.load(std::memory_order_relaxed);
-      if (asks) room.asked -= bytes;
-      if (!may_allocate(gpu, bytes)) return false;
-      if (may_have_more(gpu) >= bytes) {
-        room.backing += bytes;
-        return true;
-      }
-      room.asked += bytes;
-      asks = true;
-    }
-    session::tell_holds(gpu);
-    wait_for_change(gpu, seen, kLookAgain_ns);
-  }
-}
-
-void give_room(int gpu, std::uint64_t bytes) {
-  const os::FutexGuard guard(lock);
-  rooms[gpu].backing -= bytes;
-  changed(gpu);
-}
-
-void set_short(int gpu, bool is_short) {
-  {
-    const os::FutexGuard guard(lock);
-    if (rooms[gpu].is_short == is_short) return;
-    rooms[gpu].is_short = is_short;
-  }
-  session::tell_holds(gpu);
-}
-
-bool is_shared(int gpu) {
-  const os::FutexGuard guard(lock);
-  return rooms[gpu].shared;
-}
-
-// One chunk's pages. What others hold too long on their way out is waited for.
-CUresult back_patiently(int gpu, std::uint64_t address, std::uint64_t bytes,
-                        std::uint64_t& handle) {
-  std::int64_t waited_ns = 0;
-  for (;;) {
-    const CUresult result = back(gpu, address, bytes, handle);
-    if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
-    if (waited_ns >= (is_shared(gpu) ? kShortPatience_ns : kAlonePatience_ns)) return result;
-    set_short(gpu, true);
-    os::sleep_ns(kShortPause_ns);
-    waited_ns += kShortPause_ns;
-  }
+  return find_place({memory::current_context().value, device}, place);
 }
 
 // Pages for all chunks of a draft.
@@ -237,23 +179,46 @@ Got allocate(std::uint64_t bytes, RegionKind kind, std::uint64_t& address) {
   return make_region(place, bytes, kind, address);
 }
 
+Got allocate_in(const SpanOwner& owner, std::uint64_t bytes, RegionKind kind,
+                std::uint64_t& address) {
+  Place place;
+  if (bytes == 0 || !find_place(owner, place)) return Got::native;
+  if (bytes < kSmallEnd) return take_piece(place, bytes, address);
+  return make_region(place, bytes, kind, address);
+}
+
+bool describe(const Region& region, std::uint64_t address, Allocated& found) {
+  const RegionFacts& facts = region.facts();
+  found = {facts.base, facts.bytes, facts.context, facts.device};
+  if (facts.kind == RegionKind::arena) {
+    const vmm::Piece* piece = arenas.find(address);
+    if (piece == nullptr) return false;
+    found.base = piece->base;
+    found.bytes = piece->asked;
+  }
+  if (const vmm::HeapBlock* block = stream_heap.find(found.base)) {
+    if (block->state != vmm::BlockState::used) return false;
+    found.bytes = block->asked;
+    found.pool = block->pool->handle;
+  }
+  return address - found.base < found.bytes;
+}
+
 bool find(std::uint64_t address, Allocated& found) {
   const os::FutexGuard guard(lock);
   const Region* region = regions.find(address);
-  if (region == nullptr) return false;
-  const RegionFacts& facts = region->facts();
-  found = {facts.base, facts.bytes, facts.context, facts.device};
-  if (facts.kind != RegionKind::arena) return address - facts.base < facts.bytes;
-  const vmm::Piece* piece = arenas.find(address);
-  if (piece == nullptr || address - piece->base >= piece->asked) return false;
-  found.base = piece->base;
-  found.bytes = piece->asked;
-  return true;
+  return region != nullptr && describe(*region, address, found);
 }
 
-bool free(std::uint64_t address) {
-  const libc::NoCancel no_cancel;
-  const os::FutexGuard guard(lock);
+std::uint64_t bytes_at(std::uint64_t base) {
+  const Region* region = regions.find(base);
+  if (region == nullptr) return 0;
+  if (region->facts().kind != RegionKind::arena) return region->split().bytes;
+  const vmm::Piece* piece = arenas.find(base);
+  return piece != nullptr ? piece->bytes : 0;
+}
+
+bool end_allocation(std::uint64_t address) {
   Region* region = regions.find(address);
   if (region == nullptr) return false;
   if (region->facts().kind != RegionKind::arena) {
@@ -270,9 +235,25 @@ bool free(std::uint64_t address) {
   return true;
 }
 
-void context_ended(std::uint64_t context) {
+bool free(std::uint64_t address) {
   const libc::NoCancel no_cancel;
   const os::FutexGuard guard(lock);
+  vmm::HeapBlock* block = stream_heap.find(address);
+  if (block == nullptr) return end_allocation(address);
+  if (block->state != vmm::BlockState::used) return false;
+  if (regions.find(address)->is_pinned()) stream_heap.give_to_nobody(block);
+  stream_heap.begin_free(block);
+  stream_heap.end_free(block, nullptr, 0);
+  note_surplus();
+  return true;
+}
+
+void context_ended(std::uint64_t context) {
+  const libc::NoCancel no_cancel;
+  const Looking looking;
+  const os::FutexGuard guard(lock);
+  stream_heap.context_ended(context);
+  note_surplus();
   regions.visit_context(context, [](Region* region) {
     if (region->facts().kind == RegionKind::arena) arenas.remove(region->base());
     end_region(region);

@@ -11,21 +11,6 @@ namespace nvs::interposer::swap {
 namespace {
 
 using vmm::Region;
-using vmm::RegionFacts;
-using vmm::RegionKind;
-
-// With the lock held. False: an arena's address that nobody has.
-bool fill(const Region& region, std::uint64_t address, Allocated& found) {
-  const RegionFacts& facts = region.facts();
-  found = {facts.base, facts.bytes, facts.context, facts.device};
-  if (facts.kind == RegionKind::arena) {
-    const vmm::Piece* piece = arenas.find(address);
-    if (piece == nullptr) return false;
-    found.base = piece->base;
-    found.bytes = piece->asked;
-  }
-  return address - found.base < found.bytes;
-}
 
 }  // namespace
 
@@ -41,7 +26,7 @@ Whose whose(std::uint64_t address, Named& named) {
   named.mapping_base = region->base();
   named.mapping_bytes = region->split().bytes;
   named.is_pinned = region->is_pinned();
-  return fill(*region, address, named.allocated) ? Whose::ours : Whose::nobodys;
+  return describe(*region, address, named.allocated) ? Whose::ours : Whose::nobodys;
 }
 
 std::uint64_t allocated_bytes(int gpu) {

@@ -11,6 +11,7 @@ constinit os::FutexLock lock;
 constinit vmm::RegionTable regions;
 constinit vmm::Arenas arenas;
 constinit vmm::HostRoom host_room;
+constinit vmm::StreamHeap stream_heap;
 constinit Room rooms[gate::kGpusMax] = {};
 
 namespace {

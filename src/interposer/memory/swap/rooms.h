@@ -11,6 +11,7 @@
 #include "interposer/memory/vmm/arena.h"
 #include "interposer/memory/vmm/host_room.h"
 #include "interposer/memory/vmm/region_table.h"
+#include "interposer/memory/vmm/stream_heap.h"
 #include "os/futex_lock.h"
 
 namespace nvs::interposer::swap {
@@ -39,6 +40,7 @@ extern os::FutexLock lock;
 extern vmm::RegionTable regions;
 extern vmm::Arenas arenas;
 extern vmm::HostRoom host_room;
+extern vmm::StreamHeap stream_heap;  // which of the regions and pieces are in what streams' order
 extern Room rooms[gate::kGpusMax];
 
 // All of these with the lock held.

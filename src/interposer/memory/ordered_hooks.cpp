@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hooks: memory that is allocated and freed in the order of a stream, and the calls that wait for
+// one: then pools give back what they have too much.
+#include "interposer/memory/hook_support.h"
+#include "interposer/memory/swap/free_like_driver.h"
+#include "interposer/memory/swap/ordered.h"
+#include "interposer/memory/swap/ordered_release.h"
+#include "interposer/session/captures.h"
+#include "interposer/session/memory.h"
+
+namespace nvs::interposer::memory {
+namespace {
+
+// Under capture nothing is allocated: the call adds a node to a graph, whose memory is the
+// driver's. The legacy stream cannot be captured, and asking about it would be an error.
+bool is_captured(CUstream stream) {
+  if (stream == CU_STREAM_LEGACY) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  auto* ask = real<Row::cuStreamIsCapturing>();
+  if (ask == nullptr || ask(stream, &status) != CUDA_SUCCESS) return false;
+  return status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+// What a null stream means to the functions of either kind.
+CUstream legacy(CUstream stream) { return stream != nullptr ? stream : CU_STREAM_LEGACY; }
+CUstream per_thread(CUstream stream) { return stream != nullptr ? stream : CU_STREAM_PER_THREAD; }
+
+void count_movable(const swap::Allocated& made) {
+  const Allocation allocation{.space = Space::address,
+                              .kind = MemoryKind::movable,
+                              .id = made.base,
+                              .bytes = made.bytes,
+                              .owner = {OwnerType::context, made.context}};
+  if (!books().allocated(allocation)) books().allocated(allocation, made.device);
+}
+
+template <class Native>
+CUresult allocate_native(CUdeviceptr* address, MemoryKind kind, const swap::Ordered& wanted,
+                         Native native) {
+  const CUresult result = native();
+  if (result != CUDA_SUCCESS || is_captured(wanted.stream) || address == nullptr) return result;
+  count_here({.space = Space::address, .kind = kind, .id = *address, .bytes = wanted.bytes});
+  return result;
+}
+
+// Memory that can be moved, or what the driver itself does.
+template <class Native>
+CUresult allocate_ordered(CUdeviceptr* address, MemoryKind kind, const swap::Ordered& wanted,
+                          Native native) {
+  const bool may_be_ours = address != nullptr && session::may_be_movable() &&
+                           !(captures::is_any() && is_captured(wanted.stream));
+  swap::Allocated made;
+  const swap::Got got = may_be_ours ? swap::allocate_ordered(wanted, made) : swap::Got::native;
+  if (got == swap::Got::native) return allocate_native(address, kind, wanted, native);
+  *address = made.base;
+  if (got == swap::Got::nothing) return CUDA_ERROR_OUT_OF_MEMORY;
+  count_movable(made);
+  return CUDA_SUCCESS;
+}
+
+// Under capture a node that frees is made, which the driver refuses for all memory that was not
+// allocated by a node.
+template <class Native>
+CUresult free_ordered(CUdeviceptr address, CUstream stream, Native native) {
+  return free_through(Space::address, address, [&] {
+    if (!swap::is_ours(address) || (captures::is_any() && is_captured(stream))) return native();
+    return swap::free_ordered(address, stream);
+  });
+}
+
+CUresult synchronised(CUresult result) {
+  if (swap::has_surplus()) [[unlikely]]
+    swap::give_back_surplus();
+  return result;
+}
+
+}  // namespace
+}  // namespace nvs::interposer::memory
+
+namespace nvs::hooks {
+
+using namespace interposer::memory;
+using interposer::real;
+using interposer::Row;
+
+CUresult cuMemAllocAsync(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {
+  return allocate_ordered(dptr, MemoryKind::async, {bytesize, 0, legacy(hStream)},
+                          [&] { return real<Row::cuMemAllocAsync>()(dptr, bytesize, hStream); });
+}
+
+CUresult cuMemAllocAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {
+  return allocate_ordered(dptr, MemoryKind::async, {bytesize, 0, per_thread(hStream)}, [&] {
+    return real<Row::cuMemAllocAsync_ptsz>()(dptr, bytesize, hStream);
+  });
+}
+
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool,
+                                 CUstream hStream) {
+  const auto native = [&] {
+    return real<Row::cuMemAllocFromPoolAsync>()(dptr, bytesize, pool, hStream);
+  };
+  const interposer::swap::Ordered wanted{bytesize, number_of(pool), legacy(hStream)};
+  if (pool == nullptr) return allocate_native(dptr, MemoryKind::pool, wanted, native);
+  return allocate_ordered(dptr, MemoryKind::pool, wanted, native);
+}
+
+CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool,
+                                      CUstream hStream) {
+  const auto native = [&] {
+    return real<Row::cuMemAllocFromPoolAsync_ptsz>()(dptr, bytesize, pool, hStream);
+  };
+  const interposer::swap::Ordered wanted{bytesize, number_of(pool), per_thread(hStream)};
+  if (pool == nullptr) return allocate_native(dptr, MemoryKind::pool, wanted, native);
+  return allocate_ordered(dptr, MemoryKind::pool, wanted, native);
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
+  return free_ordered(dptr, legacy(hStream),
+                      [&] { return real<Row::cuMemFreeAsync>()(dptr, hStream); });
+}
+
+CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream) {
+  return free_ordered(dptr, per_thread(hStream),
+                      [&] { return real<Row::cuMemFreeAsync_ptsz>()(dptr, hStream); });
+}
+
+CUresult cuStreamSynchronize(CUstream hStream) {
+  return synchronised(real<Row::cuStreamSynchronize>()(hStream));
+}
+CUresult cuStreamSynchronize_ptsz(CUstream hStream) {
+  return synchronised(real<Row::cuStreamSynchronize_ptsz>()(hStream));
+}
+CUresult cuEventSynchronize(CUevent hEvent) {
+  return synchronised(real<Row::cuEventSynchronize>()(hEvent));
+}
+CUresult cuCtxSynchronize() { return synchronised(real<Row::cuCtxSynchronize>()()); }
+CUresult cuCtxSynchronize_v2(CUcontext ctx) {
+  return synchronised(real<Row::cuCtxSynchronize_v2>()(ctx));
+}
+
+}  // namespace nvs::hooks

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/memory/swap/ordered_pools.h"
+
+#include "interposer/exports/real.h"
+#include "interposer/memory/hook_support.h"
+#include "interposer/memory/swap/allocate.h"
+#include "interposer/memory/swap/ordered_release.h"
+#include "interposer/memory/swap/rooms.h"
+#include "interposer/session/memory.h"
+
+namespace nvs::interposer::swap {
+namespace {
+
+using vmm::HeapPool;
+
+// 0: to be asked.
+constinit std::atomic<std::uint64_t> current[gate::kGpusMax] = {};
+constinit std::atomic<std::uint64_t> defaults[gate::kGpusMax] = {};
+
+bool is_gpu(int device) { return device >= 0 && device < gate::kGpusMax; }
+
+std::uint64_t threshold_of(std::uint64_t pool) {
+  cuuint64_t bytes = 0;
+  real<Row::cuMemPoolGetAttribute>()(reinterpret_cast<CUmemoryPool>(pool),
+                                     CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &bytes);
+  return bytes;
+}
+
+void write_down(std::uint64_t pool, int device, std::uint64_t threshold) {
+  const os::FutexGuard guard(lock);
+  if (stream_heap.find_pool(pool) == nullptr) stream_heap.add_pool(pool, device, threshold);
+}
+
+bool is_ours(const CUmemPoolProps& props) {
+  return props.allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
+         props.handleTypes == CU_MEM_HANDLE_TYPE_NONE && props.maxSize == 0 && props.usage == 0 &&
+         props.location.type == CU_MEM_LOCATION_TYPE_DEVICE && is_gpu(props.location.id);
+}
+
+}  // namespace
+
+void pool_created(std::uint64_t pool, const CUmemPoolProps& props) {
+  if (is_ours(props)) write_down(pool, props.location.id, 0);
+}
+
+void pool_ends(std::uint64_t pool) {
+  const Looking looking;
+  const os::FutexGuard guard(lock);
+  HeapPool* known = stream_heap.find_pool(pool);
+  if (known == nullptr) return;
+  for (auto& one : current) {
+    std::uint64_t seen = pool;
+    one.compare_exchange_strong(seen, 0);
+  }
+  stream_heap.remove_pool(known);
+  note_surplus();
+}
+
+void pool_made_current(std::uint64_t pool, int device) {
+  if (is_gpu(device)) current[device].store(pool, std::memory_order_relaxed);
+}
+
+void pool_threshold_set(std::uint64_t pool, std::uint64_t bytes) {
+  const os::FutexGuard guard(lock);
+  HeapPool* known = stream_heap.find_pool(pool);
+  if (known == nullptr) return;
+  stream_heap.set_threshold(known, bytes);
+  note_surplus();
+}
+
+bool know_pools_of(int device) {
+  if (!is_gpu(device)) return false;
+  if (defaults[device].load(std::memory_order_relaxed) != 0) return true;
+  CUmemoryPool pool = nullptr;
+  const auto ask = real<Row::cuDeviceGetDefaultMemPool>();
+  if (!session::has_daemon(device) || ask == nullptr) return false;
+  if (ask(&pool, device) != CUDA_SUCCESS || pool == nullptr) return false;
+  const std::uint64_t number = memory::number_of(pool);
+  write_down(number, device, threshold_of(number));
+  defaults[device].store(number, std::memory_order_relaxed);
+  return true;
+}
+
+std::uint64_t current_pool(int device) {
+  if (!is_gpu(device)) return 0;
+  const std::uint64_t known = current[device].load(std::memory_order_relaxed);
+  CUmemoryPool pool = nullptr;
+  if (known != 0) return known;
+  if (real<Row::cuDeviceGetMemPool>()(&pool, device) != CUDA_SUCCESS) return 0;
+  pool_made_current(memory::number_of(pool), device);
+  return memory::number_of(pool);
+}
+
+bool is_default_pool(std::uint64_t pool) {
+  for (const auto& one : defaults) {
+    if (one.load(std::memory_order_relaxed) == pool) return true;
+  }
+  return false;
+}
+
+bool find_pool_device(std::uint64_t pool, int& device) {
+  const os::FutexGuard guard(lock);
+  const HeapPool* known = stream_heap.find_pool(pool);
+  if (known != nullptr) device = known->device;
+  return known != nullptr;
+}
+
+PoolUsage pool_usage(std::uint64_t pool) {
+  const os::FutexGuard guard(lock);
+  const HeapPool* known = stream_heap.find_pool(pool);
+  if (known == nullptr) return {};
+  return {known->reserved, known->reserved_high, known->used, known->used_high};
+}
+
+void forget_high(std::uint64_t pool, High which) {
+  const os::FutexGuard guard(lock);
+  HeapPool* known = stream_heap.find_pool(pool);
+  if (known == nullptr) return;
+  if (which == High::used) {
+    known->used_high = known->used;
+  } else {
+    known->reserved_high = known->reserved;
+  }
+}
+
+void forget_pools_in_child() {
+  for (auto& one : current) one.store(0, std::memory_order_relaxed);
+  for (auto& one : defaults) one.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace nvs::interposer::swap

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/memory/swap/ordered_streams.h"
+
+#include "interposer/exports/in_context.h"
+#include "interposer/flow/relaxed_capture.h"
+#include "interposer/memory/hook_support.h"
+#include "interposer/memory/swap/ordered_release.h"
+#include "interposer/memory/swap/rooms.h"
+#include "interposer/resolve/libc.h"
+#include "interposer/session/memory.h"
+
+namespace nvs::interposer::swap {
+namespace {
+
+using vmm::HeapStream;
+using vmm::StreamKey;
+using vmm::StreamMarks;
+
+constinit std::atomic<std::uint64_t> threads{0};
+constinit thread_local std::uint64_t thread_number = 0;
+
+// The default stream of a thread has the same handle in each: its number is ours.
+constexpr std::uint64_t kThreadStep = 4;
+std::uint64_t number_of_thread() {
+  if (thread_number == 0) thread_number = threads.fetch_add(1, std::memory_order_relaxed) + 1;
+  return thread_number * kThreadStep;
+}
+
+bool is_default(CUstream stream) {
+  return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+StreamKey key_of(CUstream stream, std::uint64_t context) {
+  const std::uint64_t number = memory::number_of(stream);
+  if (stream == CU_STREAM_PER_THREAD) return {number_of_thread(), context};
+  return {number, is_default(stream) ? context : 0};
+}
+
+bool is_known(StreamPlace& place) {
+  const os::FutexGuard guard(lock);
+  const HeapStream* stream = stream_heap.find_stream(place.key);
+  if (stream == nullptr) return false;
+  place.context = stream->owner.context;
+  place.device = stream->owner.device;
+  return true;
+}
+
+struct Events {
+  CUevent all[StreamMarks::kMarksMax];
+};
+
+void destroy(const Events& events) {
+  for (CUevent event : events.all) {
+    if (event != nullptr) real<Row::cuEventDestroy_v2>()(event);
+  }
+}
+
+// Without a time stamp they cost the GPU nothing.
+CUresult make_events(Events& events) {
+  for (CUevent& event : events.all) {
+    const CUresult result = real<Row::cuEventCreate>()(&event, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS) continue;
+    event = nullptr;
+    destroy(events);
+    return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+// False: another thread was faster, or there is no memory to write it down.
+bool write_down(const StreamPlace& place, const Events& events) {
+  const os::FutexGuard guard(lock);
+  if (stream_heap.find_stream(place.key) != nullptr) return false;
+  HeapStream* stream = stream_heap.add_stream(place.key, {place.context, place.device});
+  if (stream == nullptr) return false;
+  for (int i = 0; i < StreamMarks::kMarksMax; ++i) {
+    stream->events[i] = memory::number_of(events.all[i]);
+  }
+  return true;
+}
+
+CUresult learn(StreamPlace& place) {
+  const RelaxedCapture relaxed;
+  const InContext current(reinterpret_cast<CUcontext>(place.context));
+  if (!current.is_set()) return CUDA_ERROR_INVALID_CONTEXT;
+  place.device = memory::current_device();
+  Events events{};
+  const CUresult made = make_events(events);
+  if (made != CUDA_SUCCESS) return made;
+  if (write_down(place, events)) return CUDA_SUCCESS;
+  destroy(events);
+  return is_known(place) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void set_ending(std::uint64_t context, bool is_ending) {
+  const Looking looking;
+  const os::FutexGuard guard(lock);
+  for (HeapStream* stream = stream_heap.streams(); stream != nullptr; stream = stream->next) {
+    if (stream->owner.context == context) stream->is_ending = is_ending;
+  }
+}
+
+}  // namespace
+
+CUresult find_stream(CUstream stream, StreamPlace& place) {
+  if (is_default(stream)) {
+    place.context = memory::current_context().value;
+    if (place.context == 0) return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  place.key = key_of(stream, place.context);
+  if (is_known(place)) return CUDA_SUCCESS;
+  if (!is_default(stream)) {
+    CUcontext context = nullptr;
+    const CUresult asked = real<Row::cuStreamGetCtx>()(stream, &context);
+    if (asked != CUDA_SUCCESS) return asked;
+    place.context = memory::number_of(context);
+  }
+  return learn(place);
+}
+
+// Before the driver hears of it: another thread may get the same handle at once.
+void stream_ends(CUstream stream) {
+  if (!session::has_any_daemon() || stream == nullptr || is_default(stream)) return;
+  const libc::NoCancel no_cancel;
+  const Looking looking;
+  {
+    const os::FutexGuard guard(lock);
+    HeapStream* known = stream_heap.find_stream(key_of(stream, 0));
+    if (known == nullptr) return;
+    stream_heap.stream_is_gone(known);
+  }
+  sweep_streams();
+}
+
+void ordered_may_end(std::uint64_t context) { set_ending(context, true); }
+void ordered_goes_on(std::uint64_t context) { set_ending(context, false); }
+
+}  // namespace nvs::interposer::swap

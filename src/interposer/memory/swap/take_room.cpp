@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/memory/swap/take_room.h"
+
+#include "interposer/memory/swap/backing.h"
+#include "interposer/memory/swap/ordered_release.h"
+#include "interposer/memory/swap/rooms.h"
+#include "interposer/session/memory.h"
+
+namespace nvs::interposer::swap {
+namespace {
+
+// Somebody who waits for room looks again at least so often: the daemon may be gone.
+constexpr std::int64_t kLookAgain_ns = 50'000'000;
+// The driver lacks memory that we may have: others still have to give it back. Or streams of our
+// own have yet to get past a free.
+constexpr std::int64_t kShortPause_ns = 2'000'000;
+constexpr std::int64_t kShortPatience_ns = 20'000'000'000;
+// The same where nobody else is known to be there.
+constexpr std::int64_t kAlonePatience_ns = 300'000'000;
+
+enum class Taken : std::uint8_t { yes, not_yet, never };
+
+// With the lock held.
+Taken try_to_take(int gpu, std::uint64_t bytes) {
+  if (!may_allocate(gpu, bytes)) return Taken::never;
+  if (may_have_more(gpu) < bytes) return Taken::not_yet;
+  rooms[gpu].backing += bytes;
+  return Taken::yes;
+}
+
+bool is_shared(int gpu) {
+  const os::FutexGuard guard(lock);
+  return rooms[gpu].shared;
+}
+
+}  // namespace
+
+bool take_room(int gpu, std::uint64_t bytes) {
+  Taken taken = Taken::never;
+  std::int64_t waited_ns = 0;
+  for (;;) {
+    std::uint32_t seen = 0;
+    {
+      const os::FutexGuard guard(lock);
+      Room& room = rooms[gpu];
+      seen = room.changes.load(std::memory_order_relaxed);
+      if (taken == Taken::not_yet) room.asked -= bytes;
+      taken = try_to_take(gpu, bytes);
+      if (taken == Taken::yes) return true;
+      if (taken == Taken::not_yet) room.asked += bytes;
+    }
+    const Made made = make_room(gpu);
+    if (made == Made::room) continue;
+    const bool is_soon = made == Made::later && waited_ns < kShortPatience_ns;
+    if (taken == Taken::never && !is_soon) return false;
+    if (taken == Taken::not_yet) session::tell_holds(gpu);
+    wait_for_change(gpu, seen, is_soon ? kShortPause_ns : kLookAgain_ns);
+    waited_ns += kShortPause_ns;
+  }
+}
+
+void give_room(int gpu, std::uint64_t bytes) {
+  const os::FutexGuard guard(lock);
+  rooms[gpu].backing -= bytes;
+  changed(gpu);
+}
+
+void set_short(int gpu, bool is_short) {
+  {
+    const os::FutexGuard guard(lock);
+    if (rooms[gpu].is_short == is_short) return;
+    rooms[gpu].is_short = is_short;
+  }
+  session::tell_holds(gpu);
+}
+
+CUresult back_patiently(int gpu, std::uint64_t address, std::uint64_t bytes,
+                        std::uint64_t& handle) {
+  std::int64_t waited_ns = 0;
+  for (;;) {
+    const CUresult result = back(gpu, address, bytes, handle);
+    if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
+    if (make_room(gpu) == Made::room) continue;
+    if (waited_ns >= (is_shared(gpu) ? kShortPatience_ns : kAlonePatience_ns)) return result;
+    set_short(gpu, true);
+    os::sleep_ns(kShortPause_ns);
+    waited_ns += kShortPause_ns;
+  }
+}
+
+}  // namespace nvs::interposer::swap

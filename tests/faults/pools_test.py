@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that is allocated in the order of streams moves like any other, and comes back when it was
+freed.
+
+usage: pools_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
+"""
+
+import unittest
+
+from fault_case import FaultCase
+from swap_daemon import ALL, SwapDaemon
+
+MIB = 1 << 20
+LARGE = 100 * MIB
+TOTAL = 400 * MIB
+
+
+class SizingDaemon(SwapDaemon):
+    def welcome_gpu(self):
+        self.send("Visible", ordinal=0, total=TOTAL, limit=TOTAL)
+        super().welcome_gpu()
+
+
+class Pools(FaultCase):
+    scale = 16
+    time = 0.05
+
+    def start_daemon(self):
+        self.daemon = SizingDaemon(self.folder)
+        self.addCleanup(self.daemon.end)
+
+    def kill_daemon(self):
+        pass
+
+    def begin(self, program):
+        tenant = self.tenant(program)
+        self.daemon.greet()
+        self.daemon.allow(ALL)
+        self.daemon.open()
+        tenant.wait_for_line("ready")
+        self.daemon.close()
+        return tenant
+
+    def test_it_moves_and_is_given_back(self):
+        tenant = self.begin("pools")
+        held = self.daemon.swap_out()
+        self.assertGreaterEqual(held.away, LARGE)
+        self.assertGreaterEqual(held.copied_out, LARGE)
+        self.assertLess(held.fixed, 4 * MIB)
+        self.assertEqual(self.daemon.swap_in().away, 0)
+        self.daemon.open()
+        tenant.say()
+        tenant.wait_for_line("done")
+        self.daemon.close()
+        is_empty = lambda holds: holds.resident + holds.away == 0
+        if not is_empty(self.daemon.holds):
+            self.daemon.wait_for_holds(is_empty)
+        self.daemon.open()
+        tenant.say()
+        tenant.check_ok()
+
+    def test_what_nobody_uses_is_not_copied(self):
+        tenant = self.begin("kept")
+        self.assertGreaterEqual(self.daemon.holds.resident, LARGE)
+        held = self.daemon.swap_out()
+        self.assertEqual(held.away, 0)
+        self.assertEqual(held.copied_out, 0)
+        self.daemon.swap_in()
+        self.daemon.open()
+        tenant.say()
+        tenant.check_ok()
+
+
+if __name__ == "__main__":
+    unittest.main()
