@@ -12,8 +12,9 @@ from fault_case import FaultCase
 from swap_daemon import ALL, SwapDaemon
 
 MIB = 1 << 20
-LARGE = 100 * MIB
-TOTAL = 400 * MIB
+LARGE = 66 * MIB
+# Less than two and three of them.
+TOTAL = 300 * MIB
 
 
 class SizingDaemon(SwapDaemon):

@@ -11,7 +11,7 @@ namespace {
 using sim_test::Gate;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20U;
-constexpr std::size_t kBytes = 100 * kMiB + 5;
+constexpr std::size_t kBytes = 66 * kMiB + 5;
 constexpr std::size_t kSmall = 1000;
 
 void must_be(bool is_so, const char* what) {
