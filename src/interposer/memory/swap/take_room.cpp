@@ -80,8 +80,10 @@ CUresult back_patiently(int gpu, std::uint64_t address, std::uint64_t bytes,
   for (;;) {
     const CUresult result = back(gpu, address, bytes, handle);
     if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
-    if (make_room(gpu) == Made::room) continue;
-    if (waited_ns >= (is_shared(gpu) ? kShortPatience_ns : kAlonePatience_ns)) return result;
+    const Made made = make_room(gpu);
+    if (made == Made::room) continue;
+    const bool is_coming = made == Made::later || is_shared(gpu);
+    if (waited_ns >= (is_coming ? kShortPatience_ns : kAlonePatience_ns)) return result;
     set_short(gpu, true);
     os::sleep_ns(kShortPause_ns);
     waited_ns += kShortPause_ns;

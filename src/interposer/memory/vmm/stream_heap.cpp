@@ -170,7 +170,6 @@ void StreamHeap::cancel_free(HeapBlock* block) {
 
 void StreamHeap::end_free(HeapBlock* block, HeapStream* stream, std::uint64_t mark) {
   block->state = BlockState::idle;
-  block->asked = 0;
   change(block->pool, [&] { make_idle(block, stream, mark); });
 }
 
