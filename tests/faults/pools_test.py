@@ -12,6 +12,7 @@ from fault_case import FaultCase
 from swap_daemon import ALL, SwapDaemon
 
 MIB = 1 << 20
+BOUND_NS = 2_000_000
 LARGE = 66 * MIB
 # Less than two and three of them.
 TOTAL = 300 * MIB
@@ -71,6 +72,19 @@ class Pools(FaultCase):
         self.daemon.open()
         tenant.say()
         tenant.check_ok()
+
+    def test_threads_share_what_they_free(self):
+        tenant = self.tenant("pool_threads")
+        self.daemon.greet()
+        self.daemon.allow(ALL)
+        for _ in range(4):
+            self.daemon.open(BOUND_NS)
+            tenant.wait_for_progress(more=6)
+            self.daemon.close()
+            self.assertEqual(self.daemon.swap_out().resident, 0)
+            self.daemon.swap_in()
+        self.daemon.open()
+        tenant.finish()
 
 
 if __name__ == "__main__":

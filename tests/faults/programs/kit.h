@@ -71,6 +71,7 @@ int ipc_open(int argc, char** argv);
 int away(int argc, char** argv);
 int pools(int argc, char** argv);
 int kept(int argc, char** argv);
+int pool_threads(int argc, char** argv);
 int ledger(int argc, char** argv);
 
 }  // namespace nvs::faults

@@ -36,6 +36,7 @@ constexpr Program kPrograms[] = {
     {"ipc_open", ipc_open},
     {"pools", pools},
     {"kept", kept},
+    {"pool_threads", pool_threads},
 };
 
 int run(int argc, char** argv) {
