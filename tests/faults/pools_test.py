@@ -41,6 +41,7 @@ class Pools(FaultCase):
         self.daemon.allow(ALL)
         self.daemon.open()
         tenant.wait_for_line("ready")
+        self.daemon.wait_for_holds(lambda holds: holds.resident >= LARGE)
         self.daemon.close()
         return tenant
 
@@ -64,7 +65,6 @@ class Pools(FaultCase):
 
     def test_what_nobody_uses_is_not_copied(self):
         tenant = self.begin("kept")
-        self.assertGreaterEqual(self.daemon.holds.resident, LARGE)
         held = self.daemon.swap_out()
         self.assertEqual(held.away, 0)
         self.assertEqual(held.copied_out, 0)

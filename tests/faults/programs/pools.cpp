@@ -144,6 +144,27 @@ void own_pool(const Gpu& gpu) {
   must_be(!is_known(gpu, address), "still there");
 }
 
+// A pool gives up what it keeps before it says that it is full.
+void limited_pool(const Gpu& gpu) {
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location = {CU_MEM_LOCATION_TYPE_DEVICE, gpu.device()};
+  props.maxSize = kBytes;
+  CUmemoryPool pool = nullptr;
+  CUdeviceptr first = 0;
+  CUdeviceptr second = 77;
+  CUstream const stream = gpu.stream();
+  NVS_MUST(gpu->cuMemPoolCreate(&pool, &props));
+  NVS_MUST(gpu->cuMemAllocFromPoolAsync(&first, kBytes, pool, stream));
+  must_be(gpu->cuMemAllocFromPoolAsync(&second, kSmall, pool, stream) == CUDA_ERROR_OUT_OF_MEMORY,
+          "more than its limit");
+  NVS_MUST(gpu.spin(2'000'000, stream));
+  give(gpu, first, stream);
+  NVS_MUST(gpu->cuMemAllocFromPoolAsync(&second, kBytes / 2, pool, stream));
+  give(gpu, second, stream);
+  NVS_MUST(gpu->cuMemPoolDestroy(pool));
+}
+
 }  // namespace
 
 // pools: memory that moves, then all the ways to free it.
@@ -167,6 +188,8 @@ int pools(int, char**) {
   in_order(gpu);
   endings(gpu);
   own_pool(gpu);
+  limited_pool(gpu);
+  NVS_MUST(gpu->cuCtxSynchronize());
   NVS_MUST(gpu->cuMemPoolTrimTo(pool_of(gpu), 0));
   must_be(reserved(gpu) == 0 && used(gpu) == 0, "amounts at the end");
   say("done");

@@ -18,6 +18,10 @@ using vmm::HeapPool;
 using vmm::HeapStream;
 using vmm::StreamMarks;
 
+// Streams that have yet to get past a free are looked at so often, and not for ever.
+constexpr std::int64_t kPause_ns = 2'000'000;
+constexpr std::int64_t kPatience_ns = 20'000'000'000;
+
 enum class Search : std::uint8_t { found, nothing, look_first, not_ours };
 
 // An idle block. What other streams have freed is only known after a look.
@@ -45,6 +49,32 @@ Search search_well(const StreamPlace& place, std::uint64_t pool, std::uint64_t b
   return search(place, pool, bytes, base);
 }
 
+enum class Space : std::uint8_t { enough, soon, never };
+
+// A pool may have a limit; what it has is little help if it does not fit.
+Space space_in(std::uint64_t handle, std::uint64_t bytes, std::uint64_t& keep) {
+  const os::FutexGuard guard(lock);
+  const HeapPool* pool = stream_heap.find_pool(handle);
+  if (pool == nullptr || pool->has_space_for(bytes)) return Space::enough;
+  if (bytes > pool->maximum) return Space::never;
+  keep = pool->maximum - bytes;
+  return pool->waiting != 0 || pool->free.first != nullptr ? Space::soon : Space::never;
+}
+
+bool make_space(std::uint64_t pool, std::uint64_t bytes) {
+  for (std::int64_t waited_ns = 0; waited_ns < kPatience_ns; waited_ns += kPause_ns) {
+    std::uint64_t keep = 0;
+    Space space = space_in(pool, bytes, keep);
+    if (space == Space::soon) {
+      trim_pool(pool, keep);
+      space = space_in(pool, bytes, keep);
+    }
+    if (space != Space::soon) return space == Space::enough;
+    os::sleep_ns(kPause_ns);
+  }
+  return false;
+}
+
 // The pool may be gone by now, and then it is nobody's.
 bool write_down(const StreamPlace& place, std::uint64_t pool, std::uint64_t base,
                 std::uint64_t bytes) {
@@ -59,6 +89,7 @@ bool write_down(const StreamPlace& place, std::uint64_t pool, std::uint64_t base
 
 Got allocate_new(const StreamPlace& place, std::uint64_t pool, std::uint64_t bytes,
                  std::uint64_t& base) {
+  if (!make_space(pool, bytes)) return Got::nothing;
   const Got got = allocate_in({place.context, place.device}, bytes, vmm::RegionKind::async, base);
   if (got != Got::memory) return got;
   return write_down(place, pool, base, bytes) ? Got::memory : Got::native;

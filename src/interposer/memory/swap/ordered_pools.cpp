@@ -26,21 +26,23 @@ std::uint64_t threshold_of(std::uint64_t pool) {
   return bytes;
 }
 
-void write_down(std::uint64_t pool, int device, std::uint64_t threshold) {
+void write_down(std::uint64_t handle, int device, std::uint64_t threshold, std::uint64_t maximum) {
   const os::FutexGuard guard(lock);
-  if (stream_heap.find_pool(pool) == nullptr) stream_heap.add_pool(pool, device, threshold);
+  if (stream_heap.find_pool(handle) != nullptr) return;
+  HeapPool* pool = stream_heap.add_pool(handle, device, threshold);
+  if (pool != nullptr) pool->maximum = maximum;
 }
 
 bool is_ours(const CUmemPoolProps& props) {
   return props.allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
-         props.handleTypes == CU_MEM_HANDLE_TYPE_NONE && props.maxSize == 0 && props.usage == 0 &&
+         props.handleTypes == CU_MEM_HANDLE_TYPE_NONE && props.usage == 0 &&
          props.location.type == CU_MEM_LOCATION_TYPE_DEVICE && is_gpu(props.location.id);
 }
 
 }  // namespace
 
 void pool_created(std::uint64_t pool, const CUmemPoolProps& props) {
-  if (is_ours(props)) write_down(pool, props.location.id, 0);
+  if (is_ours(props)) write_down(pool, props.location.id, 0, props.maxSize);
 }
 
 void pool_ends(std::uint64_t pool) {
@@ -76,7 +78,7 @@ bool know_pools_of(int device) {
   if (!session::has_daemon(device) || ask == nullptr) return false;
   if (ask(&pool, device) != CUDA_SUCCESS || pool == nullptr) return false;
   const std::uint64_t number = memory::number_of(pool);
-  write_down(number, device, threshold_of(number));
+  write_down(number, device, threshold_of(number), 0);
   defaults[device].store(number, std::memory_order_relaxed);
   return true;
 }

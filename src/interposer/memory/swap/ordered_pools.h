@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pools of programs are ours: those of device memory that cannot be passed to other processes
-// and have no limit. All others, and all that a pool is beside its memory, are the driver's.
+// Which pools of programs are ours: those of device memory that cannot be passed to other
+// processes. All others, and all that a pool is beside its memory, are the driver's.
 #pragma once
 
 #include <cstdint>

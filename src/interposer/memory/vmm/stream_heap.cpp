@@ -248,6 +248,7 @@ void StreamHeap::context_ended(std::uint64_t context) {
       stream_is_gone(stream);
       // Somebody who records just now looks at it once more.
       stream->owner.context = 0;
+      stream->is_ending = false;
       for (std::uint64_t& event : stream->events) event = 0;
       if (stream->is_empty()) remove_stream(stream);
     }

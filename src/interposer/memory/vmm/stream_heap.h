@@ -50,6 +50,7 @@ struct HeapPool {
   std::uint64_t number = 0;
   int device = 0;
   std::uint64_t threshold = 0;  // what it may keep
+  std::uint64_t maximum = 0;    // what it may have; 0: as much as there is
   std::uint64_t reserved = 0;   // bytes of all blocks
   std::uint64_t reserved_high = 0;
   std::uint64_t used = 0;  // of those that programs have
@@ -58,6 +59,9 @@ struct HeapPool {
   HeapList free = {};         // idle blocks of no stream
   HeapPool* next = nullptr;
 
+  bool has_space_for(std::uint64_t bytes) const {
+    return maximum == 0 || (bytes <= maximum && reserved <= maximum - bytes);
+  }
   // There is something to give back, now or soon.
   bool is_above() const { return reserved > threshold && (waiting != 0 || free.first != nullptr); }
 };
