@@ -217,6 +217,7 @@ int kept(int, char**) {
   // It does not fit beside the one that the stream has yet to get past.
   const CUdeviceptr larger = take(gpu, 3 * kBytes, stream);
   fill(gpu, larger, 0x33, 3 * kBytes, stream);
+  NVS_MUST(gpu->cuStreamSynchronize(stream));
   must_hold(gpu, larger, 0x33, 3 * kBytes);
   // Its context takes all along.
   give(gpu, larger, stream);
