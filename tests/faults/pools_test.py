@@ -77,14 +77,25 @@ class Pools(FaultCase):
         tenant = self.tenant("pool_threads")
         self.daemon.greet()
         self.daemon.allow(ALL)
-        for _ in range(4):
+        for _ in range(3):
             self.daemon.open(BOUND_NS)
-            tenant.wait_for_progress(more=6)
+            tenant.wait_for_progress(more=4)
             self.daemon.close()
             self.assertEqual(self.daemon.swap_out().resident, 0)
             self.daemon.swap_in()
         self.daemon.open()
         tenant.finish()
+
+
+class Tenants(FaultCase):
+    scale = 16
+    time = 0.05
+
+    def test_two_of_them_beside_each_other(self):
+        tenants = [self.tenant("pool_threads") for _ in range(2)]
+        for tenant in tenants:
+            tenant.wait_for_progress(more=4)
+        self.finish(*tenants)
 
 
 if __name__ == "__main__":
