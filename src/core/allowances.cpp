@@ -40,13 +40,4 @@ std::uint64_t Allowances::least() const {
   return least;
 }
 
-bool Allowances::is_lowered() const {
-  std::uint64_t most = 0;
-  for (const Sent& sent : open_) {
-    if (sent.least < std::max(most, sent.most)) return true;
-    most = std::max(most, sent.most);
-  }
-  return false;
-}
-
 }  // namespace nvs::core

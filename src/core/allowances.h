@@ -23,8 +23,6 @@ class Allowances {
   // If there is none, it has no reason to have more or less than it has.
   std::uint64_t most() const;
   std::uint64_t least() const;
-  // It was told to go by less than before, and has not answered: it may have taken more by then.
-  bool is_lowered() const;
 
  private:
   struct Sent {

@@ -41,10 +41,10 @@ struct GateMemory {
   std::uint64_t committed() const {
     return stuck ? resident : std::max(resident, allowances.most());
   }
-  // All of it is there, and nothing that it was told can have made it move something out.
-  bool is_complete() const {
-    return away == 0 && allowances.least() >= resident && !allowances.is_lowered();
-  }
+  // All that it told of is there, and nothing that it was told since makes it move some of it out.
+  // One that was lowered may have taken more by then and be about to move that; it sends the window
+  // back, so that those who have what they need do not wait for each answer.
+  bool is_complete() const { return away == 0 && allowances.least() >= resident; }
   std::uint64_t base() const { return resident + away; }
   std::uint64_t need() const { return resident + away + asked; }
 };

@@ -83,6 +83,21 @@ TEST_F(Residents, WhoWasToldToGoIsCompleteWhenItSaysSo) {
   EXPECT_TRUE(node.is_open(1));
 }
 
+// That one is told to go by less takes nothing away that it has.
+TEST_F(Residents, WhoIsCompleteKeepsItsWindowsWhileAnotherGrows) {
+  for (const int client : {1, 2, 3}) node.join(client, client);
+  for (const int client : {1, 2, 3}) has(client, 2);
+  obey_all();
+  for (const int client : {1, 2}) node.saturate(client);
+  const std::uint64_t number = node.allowed(1).number;
+  asks(3, 9);
+  ASSERT_GT(node.allowed(1).number, number) << "what it may take without asking is less now";
+  const int opened = node.opened(1);
+  node.pass_ms(200);  // its answer is late
+  EXPECT_GE(node.opened(1), opened + 4);
+  EXPECT_LT(allowed(3), 11U) << "but until then it may have taken more";
+}
+
 TEST_F(Residents, WhoIsFoundOpenRunsOn) {
   node.join(1, 1);
   node.join(2, 1);

@@ -36,11 +36,6 @@ TEST(Allowances, TheLeastCountsTooAndOneThatNeverAnswersCostsNoMore) {
   allowances.acknowledge(102);
   EXPECT_EQ(allowances.most(), 5U);
   EXPECT_EQ(allowances.least(), 5U);
-  EXPECT_FALSE(allowances.is_lowered());
-  allowances.send(4);
-  EXPECT_TRUE(allowances.is_lowered());
-  allowances.acknowledge(103);
-  EXPECT_FALSE(allowances.is_lowered());
 }
 
 class Turns : public MemoryTest {

@@ -14,11 +14,6 @@ std::uint64_t SlotMemory::committed() const {
 
 bool SlotMemory::is_swapped() const {
   if (!told) return false;
-  std::uint64_t most = 0;
-  for (const auto& [number, bytes] : allowances) {
-    if (bytes < most) return true;  // it may have taken more before it heard of this
-    most = std::max(most, bytes);
-  }
   return away > 0 || std::any_of(allowances.begin(), allowances.end(),
                                  [this](const auto& one) { return one.second < resident; });
 }

@@ -11,6 +11,8 @@ constexpr std::uint64_t kChunk = std::uint64_t{64} << 20U;
 // How soon it tries again after the driver had no memory, and tells what nobody waits for.
 constexpr Duration kRetry = Duration::from_ms(5);
 constexpr Duration kTellLater = Duration::from_ms(100);
+// For so long the daemon may not know what it took: nobody and nothing is later than that.
+constexpr Duration kCrosses = Duration::from_s(2);
 
 }  // namespace
 
@@ -63,6 +65,10 @@ void SimMemory::thaw() {
   pump();
 }
 
+bool SimMemory::has_grown_lately() const {
+  return grown_ && time_.now() - *grown_ <= kCrosses;
+}
+
 void SimMemory::pump() {
   if (frozen_ || !allowed_) return;
   move_out();
@@ -106,6 +112,7 @@ void SimMemory::allocate() {
     return;
   }
   resident_ += std::exchange(asked_, 0);
+  grown_ = time_.now();
   if (!std::exchange(started_, true)) {
     tell();
     owner_.on_first_complete();

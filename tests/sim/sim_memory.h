@@ -37,6 +37,8 @@ class SimMemory {
 
   // All of it is there, and none of it is on its way out.
   bool is_complete() const { return away_ == 0 && !moving_out_; }
+  // It took something without asking, and the daemon may have lowered its allowance meanwhile.
+  bool has_grown_lately() const;
 
  private:
   void change(std::int64_t bytes);
@@ -63,6 +65,7 @@ class SimMemory {
   bool frozen_ = false;
   bool retrying_ = false;
   std::uint64_t life_ = 0;
+  std::optional<Instant> grown_;
 };
 
 }  // namespace nvs::sim

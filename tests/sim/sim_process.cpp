@@ -199,7 +199,10 @@ void SimProcess::receive(const core::Effect& effect) {
 void SimProcess::handle(const core::OpenWindow& effect) {
   Seat* seat = seat_on(effect.gpu);
   if (seat == nullptr) return;
-  misled_ = misled_ || !is_complete(*seat);
+  if (!seat->open && !seat->closing && !is_complete(*seat)) {
+    send_back(*seat, effect.grant);
+    return;
+  }
   // One that did not ask for its window says both, that it is idle and that it is busy.
   seat->unsure = seat->told_idle = !seat->told_want && !seat->open;
   seat->open = true;
@@ -211,6 +214,15 @@ void SimProcess::handle(const core::OpenWindow& effect) {
   // Its queue was empty and has nothing to run down.
   seat->bounded_since = world_.time.now() - seat->load.depth;
   pump(*seat);
+}
+
+// The daemon does not know yet that it moves out what it has just taken: words crossed.
+void SimProcess::send_back(Seat& seat, core::GrantId grant) {
+  misled_ = misled_ || !seat.memory->has_grown_lately();
+  seat.grant = grant;
+  seat.memory->tell();
+  seat.told_want = has_more(seat);
+  say(seat, Message::Kind::drained, seat.told_want);
 }
 
 void SimProcess::handle(const core::SetAllowance& effect) {
@@ -258,6 +270,10 @@ void SimProcess::handle(const core::LetOneIn& effect) {
   if (seat == nullptr || seat->open || (seat->closing && seat->grant > effect.grant)) return;
   // It has drained meanwhile, and needs nobody any more: one that was closed gets a fresh grant.
   if (!seat->closing && seat->grant == effect.grant) return;
+  if (!seat->closing && !is_complete(*seat)) {
+    send_back(*seat, effect.grant);
+    return;
+  }
   seat->grant = effect.grant;
   // Those who still wait then say so again.
   seat->told_want = false;

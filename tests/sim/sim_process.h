@@ -44,7 +44,7 @@ class SimProcess {
   bool is_alive() const { return alive_; }
   bool is_connected() const { return connected_; }
   Duration lateness() const { return plan_.lateness; }
-  // It was told to run while some of its memory was away.
+  // It was told to run while some of its memory was away, and not because words crossed.
   bool was_misled() const { return misled_; }
 
   void receive(const core::Effect& effect);
@@ -95,6 +95,7 @@ class SimProcess {
   // A hint; nobody here has to wake up.
   void handle(const core::GetReady&) {}
   void handle(const core::SetAllowance& effect);
+  void send_back(Seat& seat, core::GrantId grant);
   void add_memory(std::size_t index);
   void set_terms(Seat& seat, core::WindowTerms terms);
 
