@@ -53,7 +53,8 @@ using Key = std::tuple<int, bool, int, bool, std::int64_t, TenantId>;
 Key key_of(const Seat& seat, Occasion occasion, Instant now) {
   const int rank = rank_of(seat, occasion, now);
   const TenantId id = seat.tenant->id;
-  if (rank == 0) return {rank, false, 0, false, seat.memory.in_since.ns(), id};
+  // If they do not all fit any more, whoever runs now is the last to go.
+  if (rank == 0) return {rank, seat.hold != Hold::open, 0, false, seat.memory.in_since.ns(), id};
   if (rank != 1) return {rank, false, 0, false, -seat.memory.rested.ns(), id};
   const bool waits = seat.memory.waits;
   return {rank,
@@ -85,8 +86,11 @@ void learn_rate(GpuMemory& memory, Instant now) {
   const std::int64_t us = (now - turn.changed).ns() / 1000;
   const std::uint64_t bytes = memory.moved_in - turn.moved_in;
   if (turn.number == 0 || bytes < kBytesToLearnFrom || us <= 0) return;
-  const std::uint64_t rate = bytes / static_cast<std::uint64_t>(us) * 1'000'000;
-  turn.rate = (turn.rate + std::clamp(rate, kRateMin, kRateMax)) / 2;
+  const std::uint64_t rate =
+      std::clamp(bytes / static_cast<std::uint64_t>(us) * 1'000'000, kRateMin, kRateMax);
+  // What is fast once does not count: most of it may have been there, or words were late.
+  turn.rate = (turn.rate + std::min(rate, turn.last_rate)) / 2;
+  turn.last_rate = rate;
 }
 
 }  // namespace

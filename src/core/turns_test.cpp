@@ -85,6 +85,19 @@ TEST_F(Turns, AnAutomaticTurnIsFiveTimesAsLongAsTheSwap) {
   EXPECT_LE(node.view().gpus[0].turn, Duration::from_ms(5 * 1700));
 }
 
+TEST_F(Turns, AChangeThatIsFastOnceDoesNotMakeTurnsShort) {
+  crowd({{1, 12}, {2, 12}});
+  const auto until_open = [this](int client) {
+    for (; !node.is_open(client); obey_all()) node.pass_ms(7);  // it takes no longer than that
+    tell({client, 0});                                           // turns are reckoned anew
+  };
+  until_open(2);
+  EXPECT_EQ(turns(), 1U);
+  EXPECT_GE(node.view().gpus[0].turn, Duration::from_ms(5 * 1073));
+  until_open(1);
+  EXPECT_LT(node.view().gpus[0].turn, Duration::from_ms(5 * 1073)) << "twice is a rule";
+}
+
 TEST_F(Turns, EveryoneComesInTurn) {
   set_turn(Duration::from_ms(500));
   crowd({{1, 12}, {2, 12}, {3, 10}, {4, 9}});

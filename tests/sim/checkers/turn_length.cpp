@@ -22,6 +22,9 @@ class TurnLength : public Checker {
 
   void on_event(const Ledger& ledger, const core::Event& event) override {
     turns_.resize(ledger.gpus().size());
+    const auto* drained = std::get_if<core::Drained>(&event);
+    const LedgerClient* client = drained != nullptr ? ledger.client(drained->client) : nullptr;
+    drains_ = client != nullptr ? std::optional(client->tenant) : std::nullopt;
     if (const auto* held = std::get_if<core::MemoryHeld>(&event)) {
       if (ledger.knows(held->gpu)) note(ledger, *held);
     } else if (is_disturbance(event)) {
@@ -36,33 +39,49 @@ class TurnLength : public Checker {
   }
 
   void on_effect(const Ledger& ledger, const core::Effect& effect) override {
+    if (const auto* close = std::get_if<core::CloseWindow>(&effect)) {
+      const LedgerClient* client = ledger.client(close->client);
+      if (client != nullptr) closed_[{client->tenant, close->gpu}] = ledger.now();
+    }
     const auto* allow = std::get_if<core::SetAllowance>(&effect);
     const Slot* slot = allow != nullptr ? ledger.slot(allow->client, allow->gpu) : nullptr;
-    if (slot == nullptr || allow->bytes >= slot->memory.resident) return;
+    if (slot == nullptr) return;
+    if (correct(ledger.now(), *allow, slot->memory.resident)) return;
     const core::TenantId tenant = ledger.client(allow->client)->tenant;
     const bool had_all = !ledger.standing(tenant, allow->gpu).swapped;
+    if (allow->bytes >= slot->memory.resident) return;
     if (!slot->wants || slot->gate != Slot::Gate::closed || !had_all) return;
     Turn& turn = turns_[core::index_of(allow->gpu)];
-    // Whoever had its window is told when it has drained: it was decided when that was ended, or
-    // later.
-    const bool has_drained = ledger.standing(tenant, allow->gpu).held_last == ledger.now();
-    const Instant decided = has_drained ? slot->closing_since : ledger.now();
+    // Whoever had its window is told when all of it has drained, with those that were let in: it
+    // was decided when the window was ended, or later.
+    const Instant decided = drains_ == tenant ? closed_[{tenant, allow->gpu}] : ledger.now();
     if (!turn.known || turn.began < decided) {
-      if (!ledger.may_be_gang(tenant)) judge(ledger, allow->gpu, turn);
-      turn.known = ledger.now() - turn.disturbed > kSettles;
+      // A gang is told when it has drained on its other GPUs too: it was decided before.
+      const bool gang = ledger.may_be_gang(tenant);
+      if (!gang) judge(ledger, allow->gpu, turn);
+      turn.known = !gang && ledger.now() - turn.disturbed > kSettles;
       turn.began = ledger.now();
-      turn.bytes = 0;
+      turn.out.clear();
     }
-    turn.bytes += slot->memory.resident - allow->bytes;
+    turn.out[allow->client] = slot->memory.resident - allow->bytes;
   }
 
  private:
   struct Turn {
     bool known = false;  // nothing but turns has happened since the last one ended
     Instant began;       // not before that
-    std::uint64_t bytes = 0;
+    std::map<core::ClientId, std::uint64_t> out;
     Instant disturbed;
   };
+
+  // What is said twice in a step is meant as it was said last.
+  bool correct(Instant now, const core::SetAllowance& allow, std::uint64_t resident) {
+    Turn& turn = turns_[core::index_of(allow.gpu)];
+    const auto before = turn.out.find(allow.client);
+    if (turn.began != now || before == turn.out.end()) return false;
+    before->second = resident - std::min(resident, allow.bytes);
+    return true;
+  }
 
   static void disturb(Turn& turn, Instant now) {
     turn.known = false;
@@ -105,7 +124,9 @@ class TurnLength : public Checker {
       least = *gpu.policy.turn;
     } else {
       const std::uint64_t rate = std::max<std::uint64_t>(traits_.bus_rate, core::kSwapRate);
-      const auto us = static_cast<std::int64_t>(turn.bytes / (rate / 1'000'000));
+      std::uint64_t bytes = 0;
+      for (const auto& [client, out] : turn.out) bytes += out;
+      const auto us = static_cast<std::int64_t>(bytes / (rate / 1'000'000));
       least = std::max(core::kTurnMin, Duration::from_us(us) * core::kTurnSwaps);
     }
     if (lasted >= least) return;
@@ -114,6 +135,8 @@ class TurnLength : public Checker {
 
   RunTraits traits_;
   std::vector<Turn> turns_;
+  std::optional<core::TenantId> drains_;  // who has drained in this step
+  std::map<std::pair<core::TenantId, core::GpuId>, Instant> closed_;  // when its window was ended
   std::set<std::pair<core::GpuId, core::ClientId>> askers_;
   std::map<std::pair<core::ClientId, core::GpuId>, std::uint64_t> totals_;
 };
