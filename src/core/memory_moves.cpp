@@ -104,20 +104,24 @@ class Carrier {
   void run() {
     const bool lack = lacks_room();
     for (const Target& target : targets_) lower(target, lack);
+    for (const Target& target : targets_) owed_ += missing(target);
     for (const Target& target : targets_) raise(target);
     for (const Target& target : targets_) tell_rest(target);
   }
 
  private:
+  static std::uint64_t missing(const Target& target) {
+    return target.need - std::min(target.need, target.gate->memory.committed());
+  }
+
   // Is there less room than those need that are to be complete? To prefetch, a chunk is worth it.
   bool lacks_room() const {
-    std::uint64_t missing = 0;
+    std::uint64_t needed = 0;
     for (const Target& target : targets_) {
-      const std::uint64_t committed = target.gate->memory.committed();
-      const std::uint64_t more = target.need - std::min(target.need, committed);
-      if (target.in || more >= kMemoryStep) missing += more;
+      const std::uint64_t more = missing(target);
+      if (target.in || more >= kMemoryStep) needed += more;
     }
-    return missing > room_;
+    return needed > room_;
   }
 
   void send(Gate& gate, std::uint64_t bytes) {
@@ -141,13 +145,17 @@ class Carrier {
     if (lack || has_to_go || much) send(gate, to);
   }
 
-  // In the order of service: what is kept back for one is not given to the next.
+  // In the order of service: what is kept back for one is not given to the next, and slack only of
+  // what nobody needs.
   void raise(const Target& target) {
     Gate& gate = *target.gate;
     const GateMemory& memory = gate.memory;
     const std::uint64_t committed = memory.committed();
     const std::uint64_t allowed = memory.allowances.any() ? memory.allowances.bytes() : 0;
-    std::uint64_t to = std::min(target.bytes, committed + room_);
+    owed_ -= missing(target);
+    const std::uint64_t spare = room_ - std::min(room_, owed_);
+    std::uint64_t to = std::min(target.need, committed + room_);
+    if (to == target.need) to = std::max(to, std::min(target.bytes, committed + spare));
     const std::uint64_t kept = to - std::min(to, committed);
     // A part of what it asks for is of no use to it.
     if (to < target.need) to = std::min(to, std::max(memory.base(), allowed));
@@ -180,6 +188,7 @@ class Carrier {
   std::vector<Target> targets_;
   bool shared_;
   std::uint64_t room_ = 0;
+  std::uint64_t owed_ = 0;  // to those that come behind
 };
 
 }  // namespace

@@ -98,6 +98,31 @@ TEST_F(Residents, WhoIsCompleteKeepsItsWindowsWhileAnotherGrows) {
   EXPECT_LT(allowed(3), 11U) << "but until then it may have taken more";
 }
 
+TEST_F(Residents, WhatSomebodyNeedsIsNotGivenAwayAsSlack) {
+  for (const int client : {1, 2, 3}) node.join(client, client);
+  has(1, 6);
+  has(2, 5);
+  obey_all();
+  asks(3, 5);
+  held[{1, 0}].number = node.allowed(1).number;
+  has(1, 4);  // it goes by less, and has freed some: all could have slack
+  EXPECT_EQ(allowed(3), 5U) << "in the same step";
+}
+
+TEST_F(Residents, WhoRunsIsTheLastToGo) {
+  for (const int client : {1, 2, 3}) node.join(client, client);
+  has(1, 8);
+  has(2, 8);
+  obey_all();
+  node.saturate(1);
+  node.saturate(2);
+  pass_ms(21);
+  ASSERT_TRUE(node.is_open(2));
+  has(3, 0, 0, 1);  // of what cannot be moved: two of eight do not fit any more
+  EXPECT_TRUE(node.is_open(2));
+  EXPECT_EQ(allowed(1), 7U);
+}
+
 TEST_F(Residents, WhoIsFoundOpenRunsOn) {
   node.join(1, 1);
   node.join(2, 1);
