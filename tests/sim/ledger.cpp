@@ -87,6 +87,18 @@ bool Ledger::may_be_gang(core::TenantId id) const {
   return count > 1;
 }
 
+bool Ledger::stands(core::TenantId id) const {
+  const std::vector<Standing>& on = tenant(id).on;
+  return std::any_of(on.begin(), on.end(), [](const Standing& one) { return one.stands; });
+}
+
+bool Ledger::gang_stands() const {
+  for (std::size_t id = 0; id < tenants_.size(); ++id) {
+    if (stands(core::TenantId{id}) && may_be_gang(core::TenantId{id})) return true;
+  }
+  return false;
+}
+
 // Time alone ends the hold of a client that does not answer.
 void Ledger::give_up_silent() {
   for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
@@ -223,6 +235,7 @@ void Ledger::leave(core::ClientId id) {
   LedgerTenant& tenant = tenant_at(left.tenant);
   drop(tenant.clients, id);
   for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    if (left.slots[gpu].memory.told) gpus_[gpu].shortage.reset();  // that may have been its doing
     drop(gpus_[gpu].open, id);
     drop(gpus_[gpu].memory, id);
     add_up(core::GpuId{gpu});

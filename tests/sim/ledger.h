@@ -94,10 +94,9 @@ struct LedgerGpu {
   Duration longest_drain;
   Instant last_change;  // when anything last began or stopped to hold it
   std::uint64_t capacity = 0;
-  std::optional<Instant> capacity_since;  // when it was last changed
-  std::optional<Instant> shortage;        // when the driver last had less than it should
-  std::vector<core::ClientId> memory;     // that told about theirs
-  std::uint64_t needed = 0;               // by all of them, with what cannot be moved
+  std::optional<Instant> shortage;  // when the driver last had less than it should
+  std::vector<core::ClientId> memory;  // that told about theirs
+  std::uint64_t needed = 0;            // by all of them, with what cannot be moved
   bool fits() const { return needed <= capacity; }
 };
 
@@ -130,12 +129,20 @@ class Ledger {
   bool holds(core::TenantId id, core::GpuId gpu) const { return !!standing(id, gpu).held_since; }
   // More than one GPU that it wants, holds, or held not long ago; or where it left work behind.
   bool may_be_gang(core::TenantId id) const;
+  // It is at a gate somewhere. Whether it waits there or lacks memory first, the core may know
+  // better.
+  bool stands(core::TenantId id) const;
+  bool gang_stands() const;
   // What clients have or may take without asking, and what cannot be moved.
   std::uint64_t committed(core::GpuId gpu) const;
   // Somebody of others than this tenant waits for memory.
   bool lacks_memory(core::GpuId gpu, core::TenantId but) const;
   // It has memory and may need several GPUs: what it lacks on one keeps it off the others.
   bool may_lack_memory(core::TenantId id) const;
+  // The driver had less than it should, and the core may not have tried again.
+  bool is_short(core::GpuId gpu) const;
+  // It would fit if all that can be moved of the others were out.
+  bool can_fit(core::GpuId gpu, core::TenantId tenant) const;
   // One of its clients there does not drain or answer.
   bool is_hampered(core::GpuId gpu) const;
   bool knows(core::GpuId gpu) const { return core::index_of(gpu) < gpus_.size(); }

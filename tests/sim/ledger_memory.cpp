@@ -5,6 +5,12 @@
 #include "ledger.h"
 
 namespace nvs::sim {
+namespace {
+
+// The core tries half of what was short every 10 s.
+constexpr Duration kShortageRemembered = Duration::from_s(120);
+
+}  // namespace
 
 std::uint64_t SlotMemory::committed() const {
   std::uint64_t most = resident;
@@ -33,7 +39,7 @@ bool Ledger::note_swapped(core::TenantId id) {
       const SlotMemory& memory = clients_[static_cast<std::size_t>(client)].slots[gpu].memory;
       // It may have to go, and be told so when it has drained everywhere.
       const bool is_tight =
-          !gpus_[gpu].fits() || gpus_[gpu].shortage || is_hampered(core::GpuId{gpu});
+          !gpus_[gpu].fits() || is_short(core::GpuId{gpu}) || is_hampered(core::GpuId{gpu});
       const bool may_go = memory.told && closes && is_tight;
       swapped = swapped || memory.is_swapped() || may_go;
     }
@@ -83,6 +89,21 @@ bool Ledger::may_lack_memory(core::TenantId id) const {
   return false;
 }
 
+bool Ledger::is_short(core::GpuId id) const {
+  const std::optional<Instant>& since = gpu(id).shortage;
+  return since && now_ - *since < kShortageRemembered;
+}
+
+bool Ledger::can_fit(core::GpuId id, core::TenantId mine) const {
+  std::uint64_t needed = 0;
+  for (const core::ClientId one : gpu(id).memory) {
+    const SlotMemory& memory = slot(one, id)->memory;
+    needed += memory.fixed;
+    if (client(one)->tenant == mine) needed += memory.need();
+  }
+  return needed <= gpu(id).capacity && !is_short(id);
+}
+
 bool Ledger::is_hampered(core::GpuId id) const {
   const LedgerGpu& on = gpu(id);
   for (const core::ClientId client : on.memory) {
@@ -121,7 +142,7 @@ void Ledger::on(const core::MemoryHeld& event) {
 void Ledger::on(const core::CapacitySet& event) {
   if (!knows(event.gpu)) return;
   gpus_[core::index_of(event.gpu)].capacity = event.bytes;
-  gpus_[core::index_of(event.gpu)].capacity_since = now_;
+  gpus_[core::index_of(event.gpu)].shortage.reset();
 }
 
 void Ledger::on(const core::SetAllowance& effect) {

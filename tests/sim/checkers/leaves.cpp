@@ -11,8 +11,6 @@
 namespace nvs::sim {
 namespace {
 
-constexpr Duration kShortageRemembered = Duration::from_s(120);  // a shortage
-
 class Leaves : public Checker {
  public:
   Leaves() : Checker("leaves") {}
@@ -27,20 +25,21 @@ class Leaves : public Checker {
   void judge(const Ledger& ledger, core::GpuId id) {
     const LedgerGpu& gpu = ledger.gpu(id);
     if (!gpu.fits() || ledger.is_hampered(id)) return;
-    if (gpu.shortage && ledger.now() - *gpu.shortage < kShortageRemembered) return;
+    if (ledger.is_short(id)) return;
     std::uint64_t missing = 0;
     bool taken_back = false;
     std::optional<core::ClientId> who;
     for (const core::ClientId client : gpu.memory) {
       const SlotMemory& memory = ledger.slot(client, id)->memory;
-      taken_back = taken_back || memory.lacks_answer();
+      taken_back = taken_back || memory.committed() > memory.allowed();
       if (memory.need() <= memory.allowed()) continue;
       who = client;
       missing += memory.need() - std::min(memory.need(), memory.committed());
     }
-    if (!who || taken_back) return;
+    if (!who) return;
     const std::uint64_t committed = ledger.committed(id);
     const std::uint64_t room = gpu.capacity - std::min(gpu.capacity, committed);
+    if (missing > room && taken_back) return;
     complain(text(*who) + " lacks memory on " + text(id) +
              " where all fit: " + std::to_string(missing) + " bytes are missing, " +
              std::to_string(room) + " are free, and nothing is being taken back");

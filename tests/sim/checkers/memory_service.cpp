@@ -61,7 +61,7 @@ class MemoryService : public Checker {
     const std::optional<Instant>& since = ledger.standing(mine, id).lacks_since;
     if (!since) return;
     Instant& fits_since = fits_since_[{mine, id}];
-    if (!can_fit(ledger, id, mine)) {
+    if (!ledger.can_fit(id, mine)) {
       fits_since = ledger.now();
       return;
     }
@@ -71,17 +71,6 @@ class MemoryService : public Checker {
     if (ledger.now() - begin <= bound) return;
     complain(text(mine) + " has waited " + text(ledger.now() - begin) + " for memory of " +
              text(id) + "; bound " + text(bound));
-  }
-
-  static bool can_fit(const Ledger& ledger, core::GpuId id, core::TenantId mine) {
-    std::uint64_t needed = 0;
-    for (const core::ClientId client : ledger.gpu(id).memory) {
-      const SlotMemory& memory = ledger.slot(client, id)->memory;
-      needed += memory.fixed;
-      if (ledger.client(client)->tenant == mine) needed += memory.need();
-    }
-    const bool is_short = ledger.gpu(id).shortage.has_value();
-    return needed <= ledger.gpu(id).capacity && !is_short;
   }
 
   Duration bound_for(const Ledger& ledger, core::TenantId mine) const {

@@ -33,7 +33,7 @@ class NeedlessCloses : public Checker {
   static bool has_reason(const Ledger& ledger, core::TenantId mine, core::GpuId id) {
     const LedgerGpu& gpu = ledger.gpu(id);
     if (ledger.now() - gpu.policy_since < kPolicySettles) return true;
-    if (!gpu.fits() || gpu.shortage) return true;  // its memory may be needed
+    if (!gpu.fits() || ledger.is_short(id)) return true;  // its memory may be needed
     for (const core::TenantId other : gpu.waiting) {
       if (other != mine) return true;
     }
@@ -64,13 +64,12 @@ class NeedlessCloses : public Checker {
   }
 
   static bool gang_comes(const Ledger& ledger, core::TenantId mine, core::GpuId id) {
-    for (const LedgerGpu& gpu : ledger.gpus()) {
-      for (const core::TenantId other : gpu.waiting) {
-        if (other == mine) continue;
-        const Standing& standing = ledger.standing(other, id);
-        if (standing.held_last && ledger.now() - *standing.held_last <= core::kGangMemory) {
-          return true;
-        }
+    for (std::size_t number = 0; number < ledger.tenants().size(); ++number) {
+      const core::TenantId other{number};
+      if (other == mine || !ledger.stands(other)) continue;
+      const Standing& standing = ledger.standing(other, id);
+      if (standing.held_last && ledger.now() - *standing.held_last <= core::kGangMemory) {
+        return true;
       }
     }
     return false;

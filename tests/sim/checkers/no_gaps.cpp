@@ -28,17 +28,8 @@ class NoGaps : public Checker {
  private:
   static bool gangs_about(const Ledger& ledger) {
     if (ledger.gpus().size() < 2) return false;
-    // One that may lack memory may also have GPUs kept for it.
-    for (std::size_t id = 0; id < ledger.tenants().size(); ++id) {
-      const auto& on = ledger.tenants()[id].on;
-      const bool stands =
-          std::any_of(on.begin(), on.end(), [](const Standing& one) { return one.stands; });
-      if (stands && ledger.may_be_gang(core::TenantId{id})) return true;
-    }
+    if (ledger.gang_stands()) return true;
     for (const LedgerGpu& gpu : ledger.gpus()) {
-      for (const core::TenantId tenant : gpu.waiting) {
-        if (ledger.may_be_gang(tenant)) return true;
-      }
       for (const core::ClientId client : gpu.open) {
         if (ledger.may_be_gang(ledger.client(client)->tenant)) return true;
       }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // While all that clients have and ask for fits, nobody is told to move anything out.
+#include <algorithm>
+
 #include "tests/sim/checkers/checkers.h"
 #include "tests/sim/checkers/words.h"
 
 namespace nvs::sim {
 namespace {
-
-// For so long the core remembers that the driver had less: it tries half of it every 10 s.
-constexpr Duration kRemembered = Duration::from_s(120);
 
 class NoNeedlessMoves : public Checker {
  public:
@@ -21,11 +20,14 @@ class NoNeedlessMoves : public Checker {
     // Less is allowed than it has because it allocated more meanwhile, or was away before.
     if (allow->bytes >= slot->memory.allowed() && !slot->memory.allowances.empty()) return;
     if (!gpu.fits() || ledger.is_hampered(allow->gpu)) return;
-    if (gpu.shortage && ledger.now() - *gpu.shortage < kRemembered) return;
-    // Those that do not answer may have more than they need, and keep it.
+    if (ledger.is_short(allow->gpu)) return;
+    // Those that have not answered yet may have more than they need.
+    std::uint64_t taken = 0;
     for (const core::ClientId client : gpu.memory) {
-      if (ledger.slot(client, allow->gpu)->memory.lacks_answer()) return;
+      const SlotMemory& memory = ledger.slot(client, allow->gpu)->memory;
+      taken += std::max(memory.need(), memory.committed()) + memory.fixed;
     }
+    if (taken > gpu.capacity) return;
     complain(text(allow->client) + " is told to move memory out of " + text(allow->gpu) +
              ", where all fit");
   }

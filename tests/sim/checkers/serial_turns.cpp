@@ -21,10 +21,10 @@ class SerialTurns : public Checker {
     const Standing& standing = ledger.standing(tenant, close->gpu);
     if (gpu.policy.mode != core::Mode::serial || !standing.held_since || standing.idle) return;
     if (ledger.tenant(tenant).paused || ledger.may_be_gang(tenant)) return;
-    if (gpu.policy_since >= *standing.held_since || gang_waits(ledger)) return;
+    if (gpu.policy_since >= *standing.held_since || ledger.gang_stands()) return;
     if (has_adopted(ledger, tenant, close->gpu)) return;
-    // Less memory than before, or more that cannot be moved: it may have to go.
-    if (gpu.shortage || gpu.capacity_since || ledger.is_hampered(close->gpu)) return;
+    // There is less memory than before, or more that cannot be moved: it may have to go.
+    if (!ledger.can_fit(close->gpu, tenant) || ledger.is_hampered(close->gpu)) return;
     const Duration turn = gpu.policy.turn.value_or(core::kSerialTurn);
     const Duration held = ledger.now() - *standing.held_since;
     if (held >= turn) return;
@@ -40,14 +40,6 @@ class SerialTurns : public Checker {
     return false;
   }
 
-  static bool gang_waits(const Ledger& ledger) {
-    for (const LedgerGpu& gpu : ledger.gpus()) {
-      for (const core::TenantId tenant : gpu.waiting) {
-        if (ledger.may_be_gang(tenant)) return true;
-      }
-    }
-    return false;
-  }
 };
 
 }  // namespace
