@@ -18,13 +18,13 @@ class MemoryDrawing {
   void make() {
     if (plan_.quiet || !random_.percent(50)) return;
     plan_.capacity = static_cast<std::uint64_t>(random_.between(1024, 8192)) * kMiB;
-    plan_.bus_rate = static_cast<std::uint64_t>(random_.between(4, 50)) * 1'000'000'000;
+    plan_.bus_rate = static_cast<std::uint64_t>(random_.between(1, 100)) * 1'000'000'000;
     plan_.strict_memory = random_.percent(40);
     const bool restarts = std::any_of(
         plan_.happenings.begin(), plan_.happenings.end(),
         [](const Happening& what) { return what.kind == Happening::Kind::restart_daemon; });
     plan_.strict_memory = plan_.strict_memory && !restarts;
-    plan_.death_lag = Duration::from_ms(random_.between(0, 30));
+    plan_.death_lag = Duration::from_ms(random_.between(0, 300));
     // Of 100 for all together: some fit, some do not.
     const std::int64_t crowd =
         random_.percent(30) ? random_.between(20, 95) : random_.between(100, 300);

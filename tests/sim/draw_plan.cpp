@@ -57,8 +57,8 @@ class Drawing {
   }
 
   void draw_delays() {
-    plan_.delay = us(10, 200);
-    plan_.delay_rare = random_.percent(50) ? plan_.delay : us(200, 20'000);
+    plan_.delay = random_.percent(80) ? us(10, 200) : us(200, 5'000);
+    plan_.delay_rare = random_.percent(50) ? plan_.delay : us(200, 100'000);
     if (plan_.quiet) plan_.delay_rare = plan_.delay;
   }
 

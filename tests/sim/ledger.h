@@ -94,7 +94,7 @@ struct LedgerGpu {
   Duration longest_drain;
   Instant last_change;  // when anything last began or stopped to hold it
   std::uint64_t capacity = 0;
-  std::optional<Instant> shortage;  // when the driver last had less than it should
+  std::optional<Instant> shortage;     // when the driver last had less than it should
   std::vector<core::ClientId> memory;  // that told about theirs
   std::uint64_t needed = 0;            // by all of them, with what cannot be moved
   bool fits() const { return needed <= capacity; }

@@ -65,9 +65,7 @@ void SimMemory::thaw() {
   pump();
 }
 
-bool SimMemory::has_grown_lately() const {
-  return grown_ && time_.now() - *grown_ <= kCrosses;
-}
+bool SimMemory::has_grown_lately() const { return grown_ && time_.now() - *grown_ <= kCrosses; }
 
 void SimMemory::pump() {
   if (frozen_ || !allowed_) return;

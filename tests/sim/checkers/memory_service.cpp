@@ -25,13 +25,10 @@ class MemoryService : public Checker {
   explicit MemoryService(RunTraits traits) : Checker("memory_service"), traits_(traits) {}
 
   void on_event(const Ledger& ledger, const core::Event& event) override {
-    // Another order, or another amount: all waits begin anew.
-    if (std::holds_alternative<core::PrioritySet>(event) ||
-        std::holds_alternative<core::CapacitySet>(event) ||
-        std::holds_alternative<core::TenantPaused>(event) ||
-        std::holds_alternative<core::TenantResumed>(event) ||
-        std::holds_alternative<core::ClientJoined>(event)) {
-      reordered_ = ledger.now();
+    // Another order, or another amount: waits begin anew.
+    if (std::holds_alternative<core::PrioritySet>(event)) reordered_ = ledger.now();
+    if (const auto* set = std::get_if<core::CapacitySet>(&event)) {
+      disturbed_[set->gpu] = ledger.now();
     }
   }
 
@@ -39,41 +36,30 @@ class MemoryService : public Checker {
     for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
       const core::GpuId id{index};
       if (ledger.gpu(id).memory.empty()) continue;
-      if (is_disturbed(ledger, id)) reordered_ = ledger.now();
+      // Somebody holds memory and does not answer, or the driver has less than it should.
+      if (ledger.is_hampered(id) || ledger.is_short(id)) disturbed_[id] = ledger.now();
       for (const core::ClientId client : ledger.gpu(id).memory) judge(ledger, id, client);
     }
   }
 
  private:
-  // Somebody holds memory and does not answer.
-  static bool is_disturbed(const Ledger& ledger, core::GpuId id) {
-    if (ledger.is_hampered(id)) return true;
-    const LedgerGpu& gpu = ledger.gpu(id);
-    if (gpu.shortage == ledger.now()) return true;
-    return std::any_of(gpu.memory.begin(), gpu.memory.end(), [&](core::ClientId client) {
-      const SlotMemory& memory = ledger.slot(client, id)->memory;
-      return memory.lacks_answer() && ledger.now() - memory.heard > core::kSilenceMax;
-    });
-  }
-
   void judge(const Ledger& ledger, core::GpuId id, core::ClientId client) {
     const core::TenantId mine = ledger.client(client)->tenant;
     const std::optional<Instant>& since = ledger.standing(mine, id).lacks_since;
     if (!since) return;
-    Instant& fits_since = fits_since_[{mine, id}];
-    if (!ledger.can_fit(id, mine)) {
-      fits_since = ledger.now();
-      return;
-    }
+    std::optional<Instant>& fits_since = fits_since_[{mine, id}];
+    if (!ledger.can_fit(id, mine)) return fits_since.reset();
+    if (!fits_since) fits_since = ledger.now();
     const LedgerGpu& gpu = ledger.gpu(id);
-    const Instant begin = std::max({*since, reordered_, gpu.policy_since, fits_since});
+    const Instant begin =
+        std::max({*since, reordered_, disturbed_[id], gpu.policy_since, *fits_since});
     const Duration bound = bound_for(ledger, mine);
     if (ledger.now() - begin <= bound) return;
     complain(text(mine) + " has waited " + text(ledger.now() - begin) + " for memory of " +
              text(id) + "; bound " + text(bound));
   }
 
-  Duration bound_for(const Ledger& ledger, core::TenantId mine) const {
+  Duration bound_for(const Ledger& ledger, core::TenantId mine) {
     Duration sum;
     for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
       const LedgerGpu& gpu = ledger.gpus()[index];
@@ -93,14 +79,20 @@ class MemoryService : public Checker {
       ++tenants;
       classes = classes || tenant.priority != priority;
     }
-    Duration bound = sum * tenants;
-    if (classes) bound = bound * 1000 / share_of(priority);
+    // Whoever has left had its turns before.
+    most_tenants_ = std::max(most_tenants_, tenants);
+    had_classes_ = had_classes_ || classes;
+    Duration bound = sum * most_tenants_;
+    if (had_classes_) bound = bound * 1000 / share_of(priority);
     return bound + ledger.excused();
   }
 
   RunTraits traits_;
   Instant reordered_;
-  std::map<std::pair<core::TenantId, core::GpuId>, Instant> fits_since_;
+  std::int64_t most_tenants_ = 0;
+  bool had_classes_ = false;
+  std::map<core::GpuId, Instant> disturbed_;
+  std::map<std::pair<core::TenantId, core::GpuId>, std::optional<Instant>> fits_since_;
 };
 
 }  // namespace

@@ -27,8 +27,12 @@ class TurnLength : public Checker {
     drains_ = client != nullptr ? std::optional(client->tenant) : std::nullopt;
     if (const auto* held = std::get_if<core::MemoryHeld>(&event)) {
       if (ledger.knows(held->gpu)) note(ledger, *held);
-    } else if (is_disturbance(event)) {
+    } else if (std::holds_alternative<core::ClientLeft>(event) ||
+               std::holds_alternative<core::TenantPaused>(event)) {
+      // What was to come in may be less now.
       for (Turn& turn : turns_) disturb(turn, ledger.now());
+    } else if (const auto gpu = disturbed_by(event); gpu && ledger.knows(*gpu)) {
+      disturb(turns_[core::index_of(*gpu)], ledger.now());
     }
   }
 
@@ -48,6 +52,7 @@ class TurnLength : public Checker {
     if (slot == nullptr) return;
     if (correct(ledger.now(), *allow, slot->memory.resident)) return;
     const core::TenantId tenant = ledger.client(allow->client)->tenant;
+    if (ledger.tenant(tenant).paused) return;
     const bool had_all = !ledger.standing(tenant, allow->gpu).swapped;
     if (allow->bytes >= slot->memory.resident) return;
     if (!slot->wants || slot->gate != Slot::Gate::closed || !had_all) return;
@@ -88,24 +93,20 @@ class TurnLength : public Checker {
     turn.disturbed = now;
   }
 
-  static bool is_disturbance(const core::Event& event) {
-    return std::holds_alternative<core::ClientJoined>(event) ||
-           std::holds_alternative<core::ClientLeft>(event) ||
-           std::holds_alternative<core::CapacitySet>(event) ||
-           std::holds_alternative<core::PolicySet>(event) ||
-           std::holds_alternative<core::PrioritySet>(event) ||
-           std::holds_alternative<core::TenantPaused>(event) ||
-           std::holds_alternative<core::TenantResumed>(event) ||
-           std::holds_alternative<core::DrainRefused>(event);
+  static std::optional<core::GpuId> disturbed_by(const core::Event& event) {
+    if (const auto* set = std::get_if<core::CapacitySet>(&event)) return set->gpu;
+    if (const auto* set = std::get_if<core::PolicySet>(&event)) return set->gpu;
+    if (const auto* refused = std::get_if<core::DrainRefused>(&event)) return refused->gpu;
+    return std::nullopt;
   }
 
   void note(const Ledger& ledger, const core::MemoryHeld& held) {
     Turn& turn = turns_[core::index_of(held.gpu)];
-    std::uint64_t& total = totals_[{held.client, held.gpu}];
-    const std::uint64_t now = held.resident + held.away + held.asked + held.fixed;
+    std::uint64_t& fixed = fixed_[{held.client, held.gpu}];
+    const bool grows = std::exchange(fixed, held.fixed) < held.fixed;
     // Whoever is in and asks for more than there is gives its turn up.
     const bool asks = held.asked > 0;
-    if (std::exchange(total, now) != now || held.is_short || asks) disturb(turn, ledger.now());
+    if (grows || held.is_short || asks) disturb(turn, ledger.now());
     if (asks) {
       askers_.insert({held.gpu, held.client});
     } else {
@@ -138,7 +139,7 @@ class TurnLength : public Checker {
   std::optional<core::TenantId> drains_;  // who has drained in this step
   std::map<std::pair<core::TenantId, core::GpuId>, Instant> closed_;  // when its window was ended
   std::set<std::pair<core::GpuId, core::ClientId>> askers_;
-  std::map<std::pair<core::ClientId, core::GpuId>, std::uint64_t> totals_;
+  std::map<std::pair<core::ClientId, core::GpuId>, std::uint64_t> fixed_;
 };
 
 }  // namespace
