@@ -39,11 +39,7 @@ class CompleteWindows : public Checker {
     if (one == nullptr || !one->here || ledger.holds(one->tenant, gpu)) return;
     const Slot* slot = ledger.slot(client, gpu);
     if (slot != nullptr && slot->found) return;
-    // It may have kept its place there while it worked elsewhere.
-    const core::GpuPolicy& policy = ledger.gpu(gpu).policy;
-    const std::optional<Instant>& last = ledger.standing(one->tenant, gpu).held_last;
-    const Duration kept = std::max(policy.window, policy.turn.value_or(policy.window));
-    if (last && ledger.now() - *last <= kept) return;
+    if (keeps_place(ledger, one->tenant, gpu)) return;
     for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
       const core::GpuId other{index};
       if (other == gpu || ledger.holds(one->tenant, other)) continue;
@@ -55,6 +51,15 @@ class CompleteWindows : public Checker {
         }
       }
     }
+  }
+
+  // It gave its window up there and works elsewhere in one that it had by then.
+  static bool keeps_place(const Ledger& ledger, core::TenantId tenant, core::GpuId gpu) {
+    const std::optional<Instant>& last = ledger.standing(tenant, gpu).held_last;
+    const auto& on = ledger.tenant(tenant).on;
+    return last && std::any_of(on.begin(), on.end(), [&](const Standing& other) {
+      return other.held_since && *other.held_since <= *last;
+    });
   }
 
   // Nobody is told to move something out while it runs.
