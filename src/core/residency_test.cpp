@@ -109,6 +109,23 @@ TEST_F(Residents, WhatSomebodyNeedsIsNotGivenAwayAsSlack) {
   EXPECT_EQ(allowed(3), 5U) << "in the same step";
 }
 
+// Or each would be allowed what it asks for in turn, and nobody would ever get it.
+TEST_F(Residents, WhatOneMayTakeIsNotTakenBackForAnotherThatAsks) {
+  node.join(1, 1);
+  node.join(2, 2, Priority::high);
+  node.join(3, 3);
+  has(3, 12);
+  pass_ms(2000);
+  asks(1, 4);
+  obey(3);
+  ASSERT_EQ(allowed(1), 4U);
+  asks(2, 13);
+  for (int again = 0; again < 10; ++again) tell({3, 0});
+  EXPECT_EQ(allowed(1), 4U);
+  obey(1);
+  EXPECT_EQ(resident(1), 4U);
+}
+
 TEST_F(Residents, WhoRunsIsTheLastToGo) {
   for (const int client : {1, 2, 3}) node.join(client, client);
   has(1, 8);
