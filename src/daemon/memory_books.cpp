@@ -82,12 +82,18 @@ void MemoryBooks::review(core::GpuId id) {
   Gpu& gpu = gpus_[core::index_of(id)];
   if (gpu.capacity.size() == 0) return;
   const std::uint64_t on_gpu = gpu.capacity.bytes();
-  const Demand demand{gpu.sum.allocated(), gpu.sum.asked, on_gpu + host_bytes_, on_gpu};
-  const bool has_shrunk = std::any_of(gpu.clients.begin(), gpu.clients.end(),
-                                      [&](const auto& one) { return one.second.total > on_gpu; });
+  Demand demand{gpu.sum.allocated(), gpu.sum.asked, on_gpu + host_bytes_, on_gpu};
+  // What others have that cannot be moved never makes room.
+  const auto reach_of = [&](const Client& one) {
+    return on_gpu - std::min(on_gpu, gpu.sum.fixed - one.held.fixed);
+  };
+  const bool has_shrunk = std::any_of(gpu.clients.begin(), gpu.clients.end(), [&](const auto& one) {
+    return one.second.total > reach_of(one.second);
+  });
   const bool is_limited = demand.is_crowded() || has_shrunk;
   if (!std::exchange(gpu.was_limited, is_limited) && !is_limited) return;
   for (auto& [client_id, client] : gpu.clients) {
+    demand.on_gpu = reach_of(client);
     const std::uint64_t limit = limit_of(demand, client.total, client.held.allocated());
     if (client.total == 0 || !is_news(client.limit, limit, client.total)) continue;
     client.limit = limit;

@@ -75,6 +75,17 @@ TEST_F(MemoryBooksTest, ASizeThatWasShownStays) {
   EXPECT_EQ(books_.take_shown(), (AllShown{{kSecond, kGpu, total, total}}));
 }
 
+TEST_F(MemoryBooksTest, WhatOthersHoldForGoodIsNotWaitedFor) {
+  books_.use(kFirst, kGpu);
+  books_.use(kSecond, kGpu);
+  books_.take_shown();
+  books_.hold(kSecond, kGpu, {.resident = 8 * kGiB, .fixed = 5 * kGiB});
+  EXPECT_EQ(books_.take_shown(), (AllShown{{kFirst, kGpu, 15 * kGiB, 13 * kGiB}}))
+      << "what can be moved makes room, and its own is its own";
+  books_.hold(kSecond, kGpu, {.resident = 8 * kGiB});
+  EXPECT_EQ(books_.take_shown(), (AllShown{{kFirst, kGpu, 15 * kGiB, 15 * kGiB}}));
+}
+
 TEST_F(MemoryBooksTest, WhatCouldNeverBeServedIsRefusedUntilItCould) {
   books_.use(kFirst, kGpu);
   books_.use(kSecond, kGpu);
