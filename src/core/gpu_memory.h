@@ -25,8 +25,8 @@ struct Turn {
   // What is learnt from changes of turns.
   std::uint64_t rate = kSwapRate;  // bytes a second
   std::uint64_t last_rate = kSwapRate;
-  std::uint64_t bytes = 0;         // that had to come in at the latest one, or were asked for
-  std::uint64_t moved_in = 0;      // of the GPU, before it
+  std::uint64_t bytes = 0;     // that had to come in at the latest one, or were asked for
+  std::uint64_t moved_in = 0;  // of the GPU, before it
   Instant changed;
   bool stalls = false;  // no window has opened since
   Instant stalled;      // from when on nobody ran

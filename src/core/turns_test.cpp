@@ -89,7 +89,7 @@ TEST_F(Turns, AChangeThatIsFastOnceDoesNotMakeTurnsShort) {
   crowd({{1, 12}, {2, 12}});
   const auto until_open = [this](int client) {
     for (; !node.is_open(client); obey_all()) node.pass_ms(7);  // it takes no longer than that
-    tell({client, 0});                                           // turns are reckoned anew
+    tell({client, 0});                                          // turns are reckoned anew
   };
   until_open(2);
   EXPECT_EQ(turns(), 1U);

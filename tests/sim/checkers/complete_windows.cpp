@@ -58,8 +58,8 @@ class CompleteWindows : public Checker {
     const std::optional<Instant>& last = ledger.standing(tenant, gpu).held_last;
     const auto& on = ledger.tenant(tenant).on;
     return last && std::any_of(on.begin(), on.end(), [&](const Standing& other) {
-      return other.held_since && *other.held_since <= *last;
-    });
+             return other.held_since && *other.held_since <= *last;
+           });
   }
 
   // Nobody is told to move something out while it runs.

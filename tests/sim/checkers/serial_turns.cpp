@@ -39,7 +39,6 @@ class SerialTurns : public Checker {
     }
     return false;
   }
-
 };
 
 }  // namespace
