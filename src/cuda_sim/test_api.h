@@ -24,7 +24,8 @@ unsigned long long cusimViolationCount(void);
 size_t cusimViolationText(char* buffer, size_t size);
 
 // After `after` more good calls of the named function in this process, the next `times` calls fail
-// with `result`. Returns 0, or -1 for a function that is not known.
+// with `result`; below 0, the process gets the signal of that number instead. FUNCTION@THREAD means
+// the calls of threads of that name alone. Returns 0, or -1 for a function that is not known.
 int cusimFailCall(const char* function, unsigned after, unsigned times, int result);
 
 // The next kernel of this process never ends until it is released; or it faults, and poisons its

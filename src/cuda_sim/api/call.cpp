@@ -2,6 +2,10 @@
 #include "cuda_sim/api/call.h"
 
 #include <algorithm>
+#include <csignal>
+#include <cstdio>
+
+#include <unistd.h>
 
 #include "cuda_sim/objects/call_time.h"
 
@@ -9,6 +13,19 @@ namespace nvs::sim {
 namespace {
 
 thread_local int per_thread_default = 0;
+
+void note_call(int file, const char* symbol) {
+  const std::string line = thread_name() + " " + symbol + "\n";
+  if (::write(file, line.data(), line.size()) < 0) std::perror("cuda_sim: NVSHARE_SIM_CALLS_FILE");
+}
+
+// What is to become of a call. One that stops the process goes on when that does.
+CUresult fault_of(FaultInjection& faults, const char* symbol) {
+  const int result = faults.next_result(symbol, thread_name()).value_or(CUDA_SUCCESS);
+  if (result >= 0) return static_cast<CUresult>(result);
+  ::kill(::getpid(), -result);
+  return CUDA_SUCCESS;
+}
 
 }  // namespace
 
@@ -23,9 +40,8 @@ CUresult admit(const char* symbol, Needs needs) {
   }
   if (usable) {
     const std::lock_guard guard{d.lock};
-    if (d.faults.any_calls()) {
-      if (const auto result = d.faults.next_result(symbol)) return static_cast<CUresult>(*result);
-    }
+    if (d.calls_file >= 0) note_call(d.calls_file, symbol);
+    if (d.faults.any_calls()) return fault_of(d.faults, symbol);
   }
   return CUDA_SUCCESS;
 }

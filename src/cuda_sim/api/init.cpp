@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include <fcntl.h>
 #include <pthread.h>
 
 #include "cuda_sim/api/call.h"
@@ -34,12 +35,18 @@ bool arm_kernel(const char* variable, const std::string& name, std::string& arme
 bool arm_faults(const Settings& settings, FaultInjection& faults) {
   if (!faults.parse(settings.NVSHARE_SIM_FAIL)) {
     return wrong_setting("NVSHARE_SIM_FAIL", settings.NVSHARE_SIM_FAIL,
-                         "must be FUNCTION:AFTER:TIMES:RESULT, separated by commas");
+                         "must be FUNCTION[@THREAD]:AFTER:TIMES:RESULT, separated by commas");
   }
   return arm_kernel("NVSHARE_SIM_HANG_KERNEL", settings.NVSHARE_SIM_HANG_KERNEL,
                     faults.hang_kernel) &&
          arm_kernel("NVSHARE_SIM_FAULT_KERNEL", settings.NVSHARE_SIM_FAULT_KERNEL,
                     faults.fault_kernel);
+}
+
+bool open_calls_file(const std::string& path, int& file) {
+  if (path.empty()) return true;
+  file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  return file >= 0 || wrong_setting("NVSHARE_SIM_CALLS_FILE", path, "cannot be written");
 }
 
 CUresult start(Driver& d) {
@@ -49,6 +56,9 @@ CUresult start(Driver& d) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (!arm_faults(*settings, d.faults)) return CUDA_ERROR_INVALID_VALUE;
+  if (!open_calls_file(settings->NVSHARE_SIM_CALLS_FILE, d.calls_file)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   auto machine = Machine::attach(*settings);
   if (!machine) {
     std::fprintf(stderr, "cuda_sim: %s\n", machine.error().c_str());

@@ -18,14 +18,6 @@ GpuShare* share_of(int gpu) {
   return &d.machine->gpu(static_cast<unsigned>(gpu));
 }
 
-bool is_entry_point(const char* function) {
-#define NVS_CUDA_ENTRY(symbol, name, since, streams) \
-  if (std::strcmp(function, #symbol) == 0) return true;
-#include "spec/cuda_entry_points.def"
-#undef NVS_CUDA_ENTRY
-  return false;
-}
-
 }  // namespace
 
 // Before cuInit the environment says what it will be; programs size their data by it.
@@ -67,7 +59,7 @@ size_t cusimViolationText(char* buffer, size_t size) {
 }
 
 int cusimFailCall(const char* function, unsigned after, unsigned times, int result) {
-  if (function == nullptr || !is_entry_point(function) || times == 0) return -1;
+  if (function == nullptr || !is_caller(function) || times == 0) return -1;
   Driver& d = driver();
   const std::lock_guard guard{d.lock};
   d.faults.fail_call(function, after, times, result);

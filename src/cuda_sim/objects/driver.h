@@ -57,6 +57,7 @@ class Driver {
 
   std::unique_ptr<Machine> machine;
   FaultInjection faults;
+  int calls_file = -1;  // each call is noted there; below 0: nowhere
   std::array<std::unique_ptr<Arena>, kGpusMax> arenas;
   std::vector<unsigned> visible;  // the machine's GPU behind each device, in their order
   std::array<PrimaryContext, kGpusMax> primaries;

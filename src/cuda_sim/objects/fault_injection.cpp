@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <vector>
+
+#include <sys/prctl.h>
 
 namespace nvs::sim {
 namespace {
@@ -32,7 +35,26 @@ bool is_entry_point(std::string_view function) {
   return false;
 }
 
+bool parse_result(std::string_view text, int& result) {
+  if (text == "kill" || text == "stop") {
+    result = text == "kill" ? -SIGKILL : -SIGSTOP;
+    return true;
+  }
+  return parse_number(text, result) && result >= 0;
+}
+
 }  // namespace
+
+bool is_caller(std::string_view text) {
+  const std::size_t at = text.find('@');
+  return is_entry_point(text.substr(0, at)) &&
+         (at == std::string_view::npos || at + 1 < text.size());
+}
+
+std::string thread_name() {
+  char name[16] = {};
+  return ::prctl(PR_GET_NAME, name) == 0 ? name : "";
+}
 
 void FaultInjection::fail_call(const std::string& function, unsigned after, unsigned times,
                                int result) {
@@ -44,9 +66,9 @@ bool FaultInjection::parse(std::string_view text) {
   for (const std::string_view item : split(text, ',')) {
     const auto parts = split(item, ':');
     Plan plan;
-    if (parts.size() != 4 || !is_entry_point(parts[0]) || !parse_number(parts[1], plan.after) ||
+    if (parts.size() != 4 || !is_caller(parts[0]) || !parse_number(parts[1], plan.after) ||
         !parse_number(parts[2], plan.times) || plan.times == 0 ||
-        !parse_number(parts[3], plan.result)) {
+        !parse_result(parts[3], plan.result)) {
       return false;
     }
     calls_[std::string(parts[0])] = plan;
@@ -54,8 +76,9 @@ bool FaultInjection::parse(std::string_view text) {
   return true;
 }
 
-std::optional<int> FaultInjection::next_result(const char* function) {
-  const auto it = calls_.find(std::string_view(function));
+std::optional<int> FaultInjection::next_result(std::string_view function, std::string_view thread) {
+  auto it = calls_.find(std::string(function).append("@").append(thread));
+  if (it == calls_.end()) it = calls_.find(function);
   if (it == calls_.end()) return std::nullopt;
   Plan& plan = it->second;
   if (plan.after > 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_sim/objects/fault_injection.h"
 
+#include <csignal>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -38,6 +39,22 @@ TEST(FaultInjection, CallsAreCountedApart) {
   EXPECT_EQ(results(faults, "cuMemAlloc_v2", 2), (std::vector<int>{2, kNone}));
 }
 
+TEST(FaultInjection, CallsOfOneThread) {
+  FaultInjection faults;
+  ASSERT_TRUE(faults.parse("cuMemCreate@mover:1:1:2,cuMemCreate:3:1:999"));
+  EXPECT_EQ(faults.next_result("cuMemCreate", "mover"), std::nullopt);
+  EXPECT_EQ(results(faults, "cuMemCreate", 3), (std::vector<int>{kNone, kNone, kNone}));
+  EXPECT_EQ(faults.next_result("cuMemCreate", "mover"), 2);
+  EXPECT_EQ(faults.next_result("cuMemCreate", "other"), 999);
+}
+
+TEST(FaultInjection, Signals) {
+  FaultInjection faults;
+  ASSERT_TRUE(faults.parse("cuMemMap:0:1:kill,cuMemUnmap:0:1:stop"));
+  EXPECT_EQ(faults.next_result("cuMemMap"), -SIGKILL);
+  EXPECT_EQ(faults.next_result("cuMemUnmap"), -SIGSTOP);
+}
+
 TEST(FaultInjection, LastWordOnAFunctionCounts) {
   FaultInjection faults;
   faults.fail_call("cuMemAlloc_v2", 5, 5, 1);
@@ -46,11 +63,27 @@ TEST(FaultInjection, LastWordOnAFunctionCounts) {
 }
 
 TEST(FaultInjection, TextThatCannotBeUnderstood) {
-  for (const char* text :
-       {"cuInit", "cuInit:", "cuInit:0:1", "cuInit:0:1:2:3", ":0:1:2", "cuInit:x:1:2",
-        "cuInit:0:y:2", "cuInit:0:1:z", "cuInit:-1:1:2", "cuInit: 0:1:2", "cuInit:0:1:2,",
-        ",cuInit:0:1:2", "cuInit:0:1:2;cuInit:0:1:2", "cuInit:0:99999999999:2", "cuInit:0:0:2",
-        "cuNoSuchCall:0:1:2", "cuInit:0:1:2,cuNoSuchCall:0:1:2"}) {
+  for (const char* text : {"cuInit",
+                           "cuInit:",
+                           "cuInit:0:1",
+                           "cuInit:0:1:2:3",
+                           ":0:1:2",
+                           "cuInit:x:1:2",
+                           "cuInit:0:y:2",
+                           "cuInit:0:1:z",
+                           "cuInit:-1:1:2",
+                           "cuInit: 0:1:2",
+                           "cuInit:0:1:2,",
+                           ",cuInit:0:1:2",
+                           "cuInit:0:1:2;cuInit:0:1:2",
+                           "cuInit:0:99999999999:2",
+                           "cuInit:0:0:2",
+                           "cuNoSuchCall:0:1:2",
+                           "cuInit:0:1:2,cuNoSuchCall:0:1:2",
+                           "cuInit@:0:1:2",
+                           "cuNoSuchCall@x:0:1:2",
+                           "cuInit:0:1:-9",
+                           "cuInit:0:1:term"}) {
     FaultInjection faults;
     EXPECT_FALSE(faults.parse(text)) << text;
   }
