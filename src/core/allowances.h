@@ -19,6 +19,7 @@ class Allowances {
   bool any() const { return number_ != 0; }
   // Of the latest.
   std::uint64_t bytes() const { return bytes_; }
+  bool is_latest(std::uint64_t number) const { return number == number_; }
   // The most and the least that it may go by: of all since the acknowledged one, that one included.
   // If there is none, it has no reason to have more or less than it has.
   std::uint64_t most() const;

@@ -43,6 +43,7 @@ struct GpuMemory {
   std::uint32_t waiting = 0;   // seats that wait for memory
   std::uint64_t shortage = 0;  // what the driver did not have of the capacity
   Instant shortage_since;
+  std::uint64_t largest = 0;  // what some tenant needs, and a shortage does not take from it
   std::uint64_t moved_out = 0;
   std::uint64_t moved_in = 0;
   Turn turn;

@@ -52,6 +52,20 @@ void add_up(Seat& seat) {
   }
 }
 
+// What the GPU has to have for each tenant to be complete at some time. A moment without memory in
+// the middle of a move must not make anybody wait for what it will never have.
+std::uint64_t largest_need(const Gpu& gpu) {
+  std::uint64_t largest = 0;
+  std::uint64_t fixed = 0;
+  for_each_told(gpu, [&fixed](const Gate& gate) { fixed += gate.memory.fixed; });
+  for (const Seat* seat : gpu.memory.seats) {
+    std::uint64_t need = fixed;
+    for (const Gate* gate : seat->gates) need += gate->memory.need();
+    if (need <= gpu.capacity_bytes) largest = std::max(largest, need);
+  }
+  return largest;
+}
+
 }  // namespace
 
 void enter_memory(Seat& seat, bool complete) {
@@ -100,14 +114,16 @@ void note_held(Gate& gate, const MemoryHeld& told, Instant now) {
   memory.asked = event.asked;
 }
 
-void note_shortage(Gpu& gpu, const Gate& gate, Instant now) {
+void note_shortage(Gpu& gpu, const Gate& gate, std::uint64_t number, Instant now) {
+  const GateMemory& memory = gate.memory;
+  const std::uint64_t allowed = memory.allowances.bytes();
+  const bool lacks = memory.away + memory.asked > 0 && memory.resident < allowed;
+  if (!lacks || !memory.allowances.is_latest(number)) return;
   std::uint64_t held = 0;
   for_each_told(gpu, [&held](const Gate& one) { held += one.memory.resident + one.memory.fixed; });
-  const std::uint64_t allowed = gate.memory.allowances.bytes();
-  const std::uint64_t unmet = allowed - std::min(allowed, gate.memory.resident);
-  const std::uint64_t less = std::max(unmet, kMemoryStep);
+  const std::uint64_t less = std::max(allowed - memory.resident, kMemoryStep);
   const std::uint64_t usable = usable_bytes(gpu);
-  const std::uint64_t least = std::min(held, usable);
+  const std::uint64_t least = std::min(std::max(held, largest_need(gpu)), usable);
   gpu.memory.shortage += std::min(less, usable - least);
   gpu.memory.shortage_since = now;
 }
@@ -185,6 +201,7 @@ std::uint64_t committed_bytes(const Gpu& gpu) {
 
 void sum_up(Gpu& gpu, Instant now) {
   for (Seat* seat : gpu.memory.seats) add_up(*seat);
+  gpu.memory.largest = largest_need(gpu);
   const std::uint64_t movable = movable_bytes(gpu);
   std::uint64_t needed = 0;
   for (Seat* seat : gpu.memory.seats) {

@@ -18,8 +18,9 @@ void enter_memory(Seat& seat, bool complete);
 void leave_memory(Seat& seat);
 
 void note_held(Gate& gate, const MemoryHeld& told, Instant now);
-// The driver did not have what the client was allowed.
-void note_shortage(Gpu& gpu, const Gate& gate, Instant now);
+// The driver did not have what the client was allowed by the word of that number. It means nothing
+// once there is a later one.
+void note_shortage(Gpu& gpu, const Gate& gate, std::uint64_t number, Instant now);
 // Those that should have moved something and did not are not waited for any more; and some of what
 // was short may be there again.
 void note_time_passed(Gpu& gpu, Instant now);

@@ -108,7 +108,8 @@ GpuPolicy within_limits(GpuPolicy policy) {
 
 std::uint64_t usable_bytes(const Gpu& gpu) {
   if (gpu.capacity_bytes == 0) return std::numeric_limits<std::uint64_t>::max() / 4;
-  return gpu.capacity_bytes - std::min(gpu.memory.shortage, gpu.capacity_bytes);
+  const std::uint64_t left = gpu.capacity_bytes - std::min(gpu.memory.shortage, gpu.capacity_bytes);
+  return std::max(left, std::min(gpu.memory.largest, gpu.capacity_bytes));
 }
 
 void touch_memory(Node& node, Gpu& gpu) {
@@ -121,7 +122,7 @@ void on_memory_held(Node& node, Gate& gate, const MemoryHeld& event) {
   Seat& seat = *gate.seat;
   enter_memory(seat, event.away == 0);
   note_held(gate, event, node.now);
-  if (event.is_short) note_shortage(*seat.gpu, gate, node.now);
+  if (event.is_short) note_shortage(*seat.gpu, gate, event.number, node.now);
   note_memory(node, seat);
   touch_memory(node, *seat.gpu);
 }

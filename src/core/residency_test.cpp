@@ -212,14 +212,56 @@ TEST_F(Residents, WhatNeverFitsBlocksNobody) {
 
 TEST_F(Residents, TheDriverIsTheTruth) {
   node.join(1, 1);
-  has(1, 10, 4);
-  EXPECT_EQ(allowed(1), 16U);
-  tell({1, 0}, true);
-  EXPECT_EQ(node.view().gpus[0].usable_bytes / kGiB, 10U);
+  node.join(2, 2);
+  has(1, 8);
+  has(2, 2, 4);
+  obey(1);
+  lacks(2);
+  EXPECT_EQ(usable(), 11U) << "without the 5 that it may have and has not";
   pass_ms(20'000);
-  EXPECT_GE(node.view().gpus[0].usable_bytes / kGiB, 14U) << "step by step it tries again";
+  EXPECT_GE(usable(), 14U) << "step by step it tries again";
   set_capacity(12);
-  EXPECT_EQ(node.view().gpus[0].usable_bytes / kGiB, 12U);
+  EXPECT_EQ(usable(), 12U);
+}
+
+TEST_F(Residents, AMomentWithoutMemoryMakesNobodyImpossible) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 0, 14);
+  has(2, 0, 6);
+  node.want(1);
+  node.want(2);
+  lacks(1);
+  EXPECT_EQ(usable(), 14U) << "for the larger one";
+  pass_ms(100);
+  EXPECT_TRUE(is_complete(1));
+}
+
+TEST_F(Residents, AShortageBeforeItCameMakesNobodyImpossible) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 2, 4);
+  lacks(1);
+  EXPECT_EQ(usable(), 6U);
+  has(2, 0, 12);  // which has come back to a new daemon
+  node.want(2);
+  pass_ms(1000);
+  EXPECT_FALSE(node.seat(2).too_large);
+  EXPECT_TRUE(is_complete(2));
+}
+
+TEST_F(Residents, AnOldShortageMeansNothing) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 8);
+  has(2, 2, 4);
+  obey(1);
+  held[{2, 0}].number = node.allowed(2).number - 1;
+  tell({2, 0}, true);
+  EXPECT_EQ(usable(), 16U) << "that was another word";
+  has(2, 6);
+  lacks(2);
+  EXPECT_EQ(usable(), 16U) << "it has all it wants";
 }
 
 TEST_F(Residents, WhoDoesNotMoveIsNotWaitedFor) {

@@ -49,6 +49,12 @@ class MemoryTest : public testing::Test {
     held[{client, gpu}].asked = gib * kGiB;
     tell({client, gpu});
   }
+  // The driver has not what the client may have.
+  void lacks(int client) {
+    held[{client, 0}].number = node.allowed(client).number;
+    tell({client, 0}, true);
+  }
+  std::uint64_t usable() const { return node.view().gpus[0].usable_bytes / kGiB; }
   std::uint64_t allowed(int client, int gpu = 0) const {
     return node.allowed(client, gpu).bytes / kGiB;
   }

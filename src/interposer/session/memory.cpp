@@ -135,6 +135,7 @@ void set_allowance(const wire::Allow& message) {
     if (message.number <= room.number) return;
     room.number = message.number;
     room.allowed = message.bytes;
+    room.is_short = false;  // by the word before
     room.shared = (message.flags & wire::kShared) != 0;
     room.is_crowded = room.is_crowded || swap::has_little_room(gpu);
     is_crowded = room.is_crowded;
