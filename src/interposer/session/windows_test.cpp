@@ -106,6 +106,17 @@ TEST_F(Windows, AnEndThatANewerWindowMadeMootIsNotTold) {
   EXPECT_TRUE(heard_nothing());
 }
 
+TEST_F(Windows, NewTermsDoNotOpenWhatWasGivenBack) {
+  open(7);
+  session::give_up_window(0);
+  complete_drain();
+  expect_drained(7);
+  open(7);
+  EXPECT_EQ(gpu().phase, Phase::closed) << "they were under way";
+  open(8);
+  EXPECT_EQ(gpu().phase, Phase::open);
+}
+
 TEST_F(Windows, WhoeverIsLetInIsWaitedForBeforeTheDrain) {
   open(7);
   close(7);
