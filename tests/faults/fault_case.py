@@ -36,6 +36,7 @@ class FaultCase(unittest.TestCase):
     scale = 512
     preset = "t4"
     time = 0.2
+    daemon_options = ()
 
     def setUp(self):
         temporary = tempfile.TemporaryDirectory(prefix="nvshare-faults-")
@@ -60,8 +61,9 @@ class FaultCase(unittest.TestCase):
 
     def start_daemon(self):
         nvml = str(BUILD / "lib/sim/libnvidia-ml.so.1")
+        command = [str(BUILD / "bin/nvshare-scheduler"), "--folder", str(self.folder)]
         self.daemon = subprocess.Popen(
-            [str(BUILD / "bin/nvshare-scheduler"), "--folder", str(self.folder)],
+            [*command, *self.daemon_options],
             env=environment(NVSHARE_NVML=nvml, **self.machine),
             stderr=self.daemon_log,
         )

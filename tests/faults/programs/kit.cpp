@@ -32,11 +32,12 @@ void say_at(std::uint64_t count) { say("at " + std::to_string(count)); }
 
 bool told_to_stop() { return has_word(0); }
 
-void wait_for_word() {
+std::string wait_for_word() {
   has_word(-1);
-  char word = 0;
-  while (::read(STDIN_FILENO, &word, 1) == 1 && word != '\n') {
-  }
+  std::string line;
+  char letter = 0;
+  while (::read(STDIN_FILENO, &letter, 1) == 1 && letter != '\n') line += letter;
+  return line;
 }
 
 unsigned number(const char* text) { return static_cast<unsigned>(std::strtoul(text, nullptr, 10)); }

@@ -21,8 +21,8 @@ void say_at(std::uint64_t count);
 /// Whether the test has said so, or is gone. It never blocks.
 bool told_to_stop();
 
-/// Blocks until the test says anything, or is gone.
-void wait_for_word();
+/// Blocks until the test says anything, or is gone. The line it said.
+std::string wait_for_word();
 
 /// A number of the command line.
 unsigned number(const char* text);
@@ -72,6 +72,11 @@ int away(int argc, char** argv);
 int pools(int argc, char** argv);
 int kept(int argc, char** argv);
 int pool_threads(int argc, char** argv);
+int mixed(int argc, char** argv);
+int churn(int argc, char** argv);
+int freer(int argc, char** argv);
+int leaver(int argc, char** argv);
+int hog(int argc, char** argv);
 int ledger(int argc, char** argv);
 
 }  // namespace nvs::faults

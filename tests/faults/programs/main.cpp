@@ -37,6 +37,11 @@ constexpr Program kPrograms[] = {
     {"pools", pools},
     {"kept", kept},
     {"pool_threads", pool_threads},
+    {"mixed", mixed},
+    {"churn", churn},
+    {"freer", freer},
+    {"leaver", leaver},
+    {"hog", hog},
 };
 
 int run(int argc, char** argv) {

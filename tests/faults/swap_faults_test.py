@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Memory comes and goes while the driver fails, host memory ends, and programs allocate, free and
+end: nobody's data or progress is harmed, and no program sees an error but out of memory.
+
+usage: swap_faults_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
+"""
+
+import time
+import unittest
+
+from exchange import LIBRARY, ExchangeCase, is_stopped
+from fault_case import SIGCONT, FaultCase
+from swap_daemon import ALL, SwapDaemon
+from tenant import PATIENCE_S
+
+MIB = 1 << 20
+OUT_OF_MEMORY, UNSUPPORTED, UNKNOWN = 2, 801, 999
+# Calls of the library's threads that fail: after so many good ones, so many times, with what.
+FAILURES = (
+    ("cuMemCreate", 0, 5, OUT_OF_MEMORY),
+    ("cuMemCreate", 2, 3, UNKNOWN),
+    ("cuMemMap", 0, 3, UNKNOWN),
+    ("cuMemSetAccess", 1, 3, UNKNOWN),
+    ("cuMemHostRegister_v2", 0, 1000, UNSUPPORTED),
+    ("cuMemcpyDtoHAsync_v2", 0, 4, UNKNOWN),
+    ("cuMemcpyHtoDAsync_v2", 1, 3, UNKNOWN),
+    ("cuMemsetD8Async", 0, 4, UNKNOWN),
+    ("cuLaunchKernel", 1, 3, UNKNOWN),
+    ("cuEventRecord", 1, 3, UNKNOWN),
+    ("cuStreamCreate", 1, 2, OUT_OF_MEMORY),
+    ("cuModuleLoadData", 0, 1, OUT_OF_MEMORY),
+)
+GROUP = 4
+
+
+class Driver(ExchangeCase):
+    def test_the_driver_fails(self):
+        innocent = self.innocent()
+        for at in range(0, len(FAILURES), GROUP):
+            tenants = [
+                self.victim(NVSHARE_SIM_FAIL=f"{call}@{LIBRARY}:{after}:{times}:{result}")
+                for call, after, times, result in FAILURES[at : at + GROUP]
+            ]
+            for tenant in tenants:
+                self.wait_for_exchange(tenant)
+            self.check_goes_on(innocent, *tenants)
+            self.finish(*tenants)
+        self.check_only(innocent)
+        self.finish(innocent)
+
+
+class Programs(ExchangeCase):
+    def test_one_thread_allocates_while_another_launches(self):
+        innocent = self.innocent()
+        churns = [self.tenant("churn") for _ in range(3)]
+        for churn in churns:
+            self.wait_for_exchange(churn)
+        for churn in churns:
+            pieces = sum(line.startswith("piece") for line in churn.lines)
+            churn.wait_for_line("piece", pieces + 20)
+        self.check_goes_on(innocent, *churns)
+        self.finish(*churns)
+        self.check_only(innocent)
+        self.finish(innocent)
+
+    def test_an_end_in_the_middle(self):
+        innocent = self.innocent()
+        calls = ("cuLaunchKernel", "cuMemcpyDtoHAsync_v2", "cuMemUnmap", "cuMemRelease")
+        for way, call in zip(("return", "exit", "destroy", "quick"), calls):
+            tenant = self.tenant("leaver", way, NVSHARE_SIM_FAIL=f"{call}@{LIBRARY}:1:1:stop")
+            tenant.wait_for_line("ready")
+            self.wait_until(lambda: is_stopped(tenant), f"{tenant} in {call}")
+            tenant.say()
+            tenant.send(SIGCONT)
+            self.assertEqual(tenant.process.wait(PATIENCE_S), 0, tenant)
+            self.check_goes_on(innocent)
+        self.check_only(innocent)
+        self.finish(innocent)
+
+    def test_who_takes_all_it_sees_runs_beside_three_more(self):
+        hog = self.tenant("hog")
+        hog.wait_for_progress()
+        others = [self.worker() for _ in range(3)]
+        self.check_goes_on(hog, *others)
+        self.finish(*others)
+        self.check_goes_on(hog)
+        self.finish(hog)
+
+
+class NoHostPool(FaultCase):
+    scale = 16  # 932 MiB: what differs by less than 64 is no news to clients
+    time = 0.05
+    daemon_options = ("--turn", "100ms", "--window", "5ms", "--host-memory", "0")
+
+    def test_who_would_have_no_place_is_told_so(self):
+        innocent = self.tenant("mixed", 140, 1)
+        innocent.wait_for_progress(1)
+        other = self.tenant("mixed", 400, 1)
+        self.assertEqual(other.process.wait(PATIENCE_S), 1)
+        self.assertIn(f"returned {OUT_OF_MEMORY}", other.lines[0])
+        self.check_goes_on(innocent)
+        self.finish(innocent)
+        third = self.tenant("mixed", 150, 1)
+        self.check_goes_on(third)
+        self.finish(third)
+
+
+class Scripted(FaultCase):
+    """With a daemon that does what the test says."""
+
+    scale = 256
+    time = 0.05
+    host_bytes = ALL
+
+    def start_daemon(self):
+        self.daemon = SwapDaemon(self.folder, self.host_bytes)
+        self.addCleanup(self.daemon.end)
+
+    def kill_daemon(self):
+        pass
+
+    def begin(self, *words, **variables):
+        tenant = self.tenant(*words, **variables)
+        self.daemon.greet()
+        self.daemon.allow(ALL)
+        self.daemon.open()
+        tenant.wait_for_line("ready")
+        return tenant
+
+
+class Freed(Scripted):
+    rounds = 30  # more than host memory could be lost for
+
+    def test_while_it_is_in_host_memory(self):
+        tenant = self.begin("freer", self.rounds)
+        for number in range(1, self.rounds + 1):
+            self.daemon.close()
+            held = self.daemon.swap_out()
+            tenant.say()
+            tenant.wait_for_line("freed", number)
+            less = self.daemon.swap_in()
+            self.assertEqual(less.resident, held.away - 6 * MIB, "two large ones are gone")
+            self.daemon.open()
+            tenant.say()
+            tenant.wait_for_line("again", number)
+        self.assertEqual(self.daemon.lent, 1, "one segment is enough")
+        tenant.check_ok()
+
+
+class Denied(Scripted):
+    host_bytes = 0
+
+    def test_what_has_no_place_stays_and_costs_nothing(self):
+        calls = self.folder.parent / "calls"
+        tenant = self.begin("mixed", 3, 2, NVSHARE_SIM_CALLS_FILE=str(calls))
+        self.daemon.close()
+        before = self.hashes(calls)
+        self.daemon.allow(0)
+        self.daemon.wait_for_holds(lambda holds: True)
+        time.sleep(1)
+        self.assertLess(self.hashes(calls) - before, 200)  # in a second, with pauses
+        self.daemon.swap_in()
+        self.daemon.open()
+        tenant.wait_for_progress()
+        tenant.finish()
+
+    def hashes(self, calls):
+        return calls.read_text().count(f"{LIBRARY} cuLaunchKernel\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
