@@ -18,6 +18,9 @@ using vmm::RegionFacts;
 using vmm::RegionKind;
 using vmm::SpanOwner;
 
+// How often room is asked for anew where the driver has less than the daemon thinks.
+constexpr int kShortTries = 1000;
+
 struct Place {
   std::uint64_t context = 0;
   int device = -1;
@@ -63,7 +66,6 @@ CUresult back_all(Region* draft) {
     if (result != CUDA_SUCCESS) return result;
     regions.apply(draft, i, {.event = vmm::ChunkEvent::backed, .handle = handle});
   }
-  set_short(gpu, false);
   return CUDA_SUCCESS;
 }
 
@@ -121,15 +123,32 @@ CUresult make_in_room(const Place& place, std::uint64_t bytes, RegionKind kind,
   return CUDA_SUCCESS;
 }
 
+// The same again and again, as long as others may give the driver's memory back.
+CUresult make_where_room_is(const Place& place, const vmm::Split& split, std::uint64_t bytes,
+                            RegionKind kind, std::uint64_t base) {
+  const int gpu = place.device;
+  if (!take_room(gpu, split.bytes, false)) return CUDA_ERROR_OUT_OF_MEMORY;
+  for (int tries = 1;; ++tries) {
+    const CUresult result = make_in_room(place, bytes, kind, base);
+    if (result == CUDA_SUCCESS) return result;
+    if (result != CUDA_ERROR_OUT_OF_MEMORY || tries == kShortTries || !is_shared(gpu)) {
+      give_room(gpu, split.bytes);
+      return result;
+    }
+    ask_again(gpu, split.bytes);
+    if (!take_room(gpu, split.bytes, true)) return result;
+  }
+}
+
 Got make_region(const Place& place, std::uint64_t bytes, RegionKind kind, std::uint64_t& base) {
   vmm::Split split;
   if (!vmm::split_region(bytes, place.granularity, split)) return Got::nothing;
-  if (!take_room(place.device, split.bytes)) return Got::nothing;
   base = reserve_addresses(split.bytes);
-  const CUresult result = base != 0 ? make_in_room(place, bytes, kind, base) : CUDA_ERROR_UNKNOWN;
+  if (base == 0) return Got::native;
+  const CUresult result = make_where_room_is(place, split, bytes, kind, base);
+  set_short(place.device, false);
   if (result == CUDA_SUCCESS) return Got::memory;
-  if (base != 0) give_addresses(base, split.bytes);
-  give_room(place.device, split.bytes);
+  give_addresses(base, split.bytes);
   return got_for(result);
 }
 

@@ -15,6 +15,8 @@ constexpr std::int64_t kLookAgain_ns = 50'000'000;
 // own have yet to get past a free.
 constexpr std::int64_t kShortPause_ns = 2'000'000;
 constexpr std::int64_t kShortPatience_ns = 20'000'000'000;
+// With others there is less than the daemon thinks after so long: room is asked for anew.
+constexpr std::int64_t kSharedPatience_ns = 20'000'000;
 // The same where nobody else is known to be there.
 constexpr std::int64_t kAlonePatience_ns = 300'000'000;
 
@@ -28,15 +30,20 @@ Taken try_to_take(int gpu, std::uint64_t bytes) {
   return Taken::yes;
 }
 
+std::int64_t patience_ns(int gpu, Made made) {
+  if (made == Made::later) return kShortPatience_ns;
+  return is_shared(gpu) ? kSharedPatience_ns : kAlonePatience_ns;
+}
+
+}  // namespace
+
 bool is_shared(int gpu) {
   const os::FutexGuard guard(lock);
   return rooms[gpu].shared;
 }
 
-}  // namespace
-
-bool take_room(int gpu, std::uint64_t bytes) {
-  Taken taken = Taken::never;
+bool take_room(int gpu, std::uint64_t bytes, bool asks) {
+  Taken taken = asks ? Taken::not_yet : Taken::never;
   std::int64_t waited_ns = 0;
   for (;;) {
     std::uint32_t seen = 0;
@@ -65,6 +72,18 @@ void give_room(int gpu, std::uint64_t bytes) {
   changed(gpu);
 }
 
+void ask_again(int gpu, std::uint64_t bytes) {
+  {
+    const os::FutexGuard guard(lock);
+    rooms[gpu].backing -= bytes;
+    rooms[gpu].asked += bytes;
+    rooms[gpu].is_short = true;
+    changed(gpu);
+  }
+  session::tell_holds(gpu);
+  os::sleep_ns(kShortPause_ns);
+}
+
 void set_short(int gpu, bool is_short) {
   {
     const os::FutexGuard guard(lock);
@@ -82,9 +101,7 @@ CUresult back_patiently(int gpu, std::uint64_t address, std::uint64_t bytes,
     if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
     const Made made = make_room(gpu);
     if (made == Made::room) continue;
-    const bool is_coming = made == Made::later || is_shared(gpu);
-    if (waited_ns >= (is_coming ? kShortPatience_ns : kAlonePatience_ns)) return result;
-    set_short(gpu, true);
+    if (waited_ns >= patience_ns(gpu, made)) return result;
     os::sleep_ns(kShortPause_ns);
     waited_ns += kShortPause_ns;
   }

@@ -9,9 +9,15 @@
 
 namespace nvs::interposer::swap {
 
-// Reserves room for so much, waiting for it if need be. False: there is no such room for us.
-bool take_room(int gpu, std::uint64_t bytes);
+// Reserves room for so much, waiting for it if need be; `asks`: that is asked for already. False:
+// there is no such room for us.
+bool take_room(int gpu, std::uint64_t bytes, bool asks);
 void give_room(int gpu, std::uint64_t bytes);
+// Room where the driver has nothing is not taken for ours, or nobody would ever find out what is
+// missing: it counts as asked for until it is taken again.
+void ask_again(int gpu, std::uint64_t bytes);
+// Whether others use the GPU.
+bool is_shared(int gpu);
 
 // Pages for one chunk. What others hold too long on their way out is waited for.
 CUresult back_patiently(int gpu, std::uint64_t address, std::uint64_t bytes, std::uint64_t& handle);
