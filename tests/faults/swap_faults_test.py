@@ -27,6 +27,7 @@ FAILURES = (
     ("cuMemcpyHtoDAsync_v2", 1, 3, UNKNOWN),
     ("cuMemsetD8Async", 0, 4, UNKNOWN),
     ("cuLaunchKernel", 1, 3, UNKNOWN),
+    ("cuEventRecord", 1, 3, UNKNOWN),
     ("cuStreamCreate", 1, 2, OUT_OF_MEMORY),
     ("cuModuleLoadData", 0, 1, OUT_OF_MEMORY),
 )

@@ -25,9 +25,11 @@ constexpr int kLentMax = 1024;
 constexpr std::uint64_t kAskUnit = 64 * vmm::kMiB;
 constexpr std::int64_t kIdle_ns = 100'000'000;
 constexpr std::int64_t kDenied_ns = 1'000'000'000;
-// While the driver gets to know a piece, nothing can be submitted: so much longer nothing is done,
-// and the program's queue fills again.
-constexpr int kPauses = 2;
+// While the driver gets to know a piece, nothing can be submitted, and it takes five times as long
+// where another process has it get to know some too. So much longer nothing is done where the gate
+// is open: the program's queue fills again, and what is left has time until it is closed.
+constexpr int kPauses = 10;
+constexpr std::int64_t kNotNow_ns = 1'000'000;
 
 constinit std::atomic<bool> started{false};
 constinit std::atomic<std::uint32_t> wakes{0};  // a futex
@@ -111,7 +113,9 @@ bool are_gates_closed() { return session::ClosedGates(~0U).is_so(); }
 // One piece. How long until the next one may be made known.
 std::int64_t make_some_known() {
   const std::int64_t before_ns = os::monotonic_ns();
-  if (!make_next_known()) return kIdle_ns;
+  const Known known = make_next_known();
+  if (known == Known::all) return kIdle_ns;
+  if (known == Known::not_now) return kNotNow_ns;
   return are_gates_closed() ? 0 : kPauses * (os::monotonic_ns() - before_ns);
 }
 

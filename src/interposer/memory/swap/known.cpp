@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/swap/known.h"
 
+#include <atomic>
+
 #include "interposer/exports/in_context.h"
 #include "interposer/exports/real.h"
 #include "interposer/gate/gate.h"
@@ -19,6 +21,8 @@ constexpr int kMappingsMax = 4096;
 
 // Held while the driver is told: two threads would wait for each other in there anyway.
 constinit os::FutexLock known_lock;
+// Threads that need a piece now. Whoever goes on and on leaves the lock to them.
+constinit std::atomic<int> needing{0};
 constinit Mapping mappings[kMappingsMax] = {};
 constinit int mapping_count = 0;
 constinit int first_unknown = 0;  // all before it are known
@@ -58,33 +62,39 @@ void add_unknown(std::uint64_t address, std::uint64_t bytes) {
   mappings[mapping_count++] = {address, address, address + bytes};
 }
 
-bool make_next_known() {
+Known make_next_known() {
+  if (needing.load(std::memory_order_relaxed) != 0) return Known::not_now;
   const os::FutexGuard guard(known_lock);
   while (first_unknown < mapping_count) {
     Mapping& mapping = mappings[first_unknown];
     if (mapping.known_end < mapping.end) {
       make_piece_known(mapping);
-      return true;
+      return Known::one_more;
     }
     ++first_unknown;
   }
-  return false;
+  return Known::all;
 }
 
 void make_known(std::uint64_t address, std::uint64_t bytes) {
-  const os::FutexGuard guard(known_lock);
-  for (int i = first_unknown; i < mapping_count; ++i) {
-    Mapping& mapping = mappings[i];
-    if (address < mapping.begin || address >= mapping.end) continue;
-    while (mapping.known_end < mapping.end && mapping.known_end < address + bytes) {
-      make_piece_known(mapping);
+  needing.fetch_add(1, std::memory_order_relaxed);
+  {
+    const os::FutexGuard guard(known_lock);
+    for (int i = first_unknown; i < mapping_count; ++i) {
+      Mapping& mapping = mappings[i];
+      if (address < mapping.begin || address >= mapping.end) continue;
+      while (mapping.known_end < mapping.end && mapping.known_end < address + bytes) {
+        make_piece_known(mapping);
+      }
     }
   }
+  needing.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void forget_known_in_child() {
   known_lock.reset();
   mapping_count = first_unknown = 0;
+  needing.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace nvs::interposer::swap

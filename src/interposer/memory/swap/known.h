@@ -15,8 +15,9 @@ inline constexpr std::uint64_t kKnownPiece = std::uint64_t{8} << 20U;
 
 // A mapping whose pages are there. Without room to write it down it stays unknown.
 void add_unknown(std::uint64_t address, std::uint64_t bytes);
-// Makes the next piece known, whichever it is. False if there was none.
-bool make_next_known();
+// Makes the next piece known, whichever it is, unless somebody needs one now.
+enum class Known : std::uint8_t { one_more, all, not_now };
+Known make_next_known();
 // And all of a mapping up to the end of this stretch of it, at once: the stretch is needed now, and
 // stretches are handed out from the front.
 void make_known(std::uint64_t address, std::uint64_t bytes);

@@ -175,9 +175,11 @@ bool Lane::set_to_zero(int slot, std::uint64_t device, std::uint64_t bytes) cons
   const Streams& streams = table[streams_];
   const InContext current(streams.context);
   if (!current.is_set()) return false;
-  const CUresult set = real<Row::cuMemsetD8Async>()(device, 0, bytes, streams.in);
-  if (set != CUDA_SUCCESS) return false;
-  return real<Row::cuEventRecord>()(streams.events[slot], streams.in) == CUDA_SUCCESS;
+  if (real<Row::cuMemsetD8Async>()(device, 0, bytes, streams.in) != CUDA_SUCCESS) return false;
+  const bool is_begun =
+      real<Row::cuEventRecord>()(streams.events[slot], streams.in) == CUDA_SUCCESS;
+  if (!is_begun) real<Row::cuStreamSynchronize>()(streams.in);
+  return is_begun;
 }
 
 bool Lane::wait(int slot) const {
