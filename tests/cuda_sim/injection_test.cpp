@@ -39,6 +39,26 @@ TEST(Injection, EnvironmentFailsTheCallsItNamesAndNoOthers) {
       {{"NVSHARE_SIM_FAIL", "cuMemAlloc_v2:2:3:2,cuCtxSynchronize:0:1:702"}});
 }
 
+TEST(Injection, ADriverWithoutVmmSaysSoAndRefusesIt) {
+  SimMachine machine;
+  run_process(machine,
+              [](Line&) {
+                const Gpu gpu;
+                int has_vmm = 1;
+                EXPECT_EQ(gpu->cuDeviceGetAttribute(
+                              &has_vmm, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0),
+                          CUDA_SUCCESS);
+                EXPECT_EQ(has_vmm, 0);
+                CUdeviceptr address = 0;
+                for (int again = 0; again < 3; ++again) {
+                  EXPECT_EQ(gpu->cuMemAddressReserve(&address, 2 << 20, 0, 0, 0),
+                            CUDA_ERROR_NOT_SUPPORTED);
+                }
+                EXPECT_EQ(allocate_times(gpu, 1), (std::vector<CUresult>{kGood}));
+              },
+              {{"NVSHARE_SIM_WITHOUT", "vmm"}});
+}
+
 TEST(Injection, TestApiFailsTheCallsItNames) {
   SimMachine machine;
   run_process(machine, [](Line&) {

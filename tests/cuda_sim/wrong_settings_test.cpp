@@ -56,6 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(WrongSetting{"NVSHARE_SIM_MACHINE", "", kName},
                     WrongSetting{"NVSHARE_SIM_MACHINE", "a/b", kName},
                     WrongSetting{"NVSHARE_SIM_MACHINE", std::string(101, 'x'), kName},
+                    WrongSetting{"NVSHARE_SIM_WITHOUT", "gpus", "must be vmm, or empty"},
                     WrongSetting{"NVSHARE_SIM_PRESET", "", "must be h200 or t4"},
                     WrongSetting{"NVSHARE_SIM_PRESET", "h100", "must be h200 or t4"},
                     WrongSetting{"NVSHARE_SIM_GPUS", "", kWhole},

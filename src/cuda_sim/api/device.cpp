@@ -94,6 +94,10 @@ NVS_SIM(cuDeviceGetAttribute, (int* value, CUdevice_attribute attribute, CUdevic
   const auto found = device_attribute(driver().machine->model(), attribute);
   if (!found) return CUDA_ERROR_INVALID_VALUE;
   *value = *found;
+  if (attribute == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED &&
+      driver().faults.without_vmm) {
+    *value = 0;
+  }
   if (attribute == CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID) {
     *value = static_cast<int>(gpu_pci(gpu_of(device)).device);
   }

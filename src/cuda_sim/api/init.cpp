@@ -2,6 +2,7 @@
 // Entry points: starting the driver, its version, the names of its errors.
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -32,12 +33,25 @@ bool arm_kernel(const char* variable, const std::string& name, std::string& arme
   return wrong_setting(variable, name, "must be the name of a built-in kernel, such as nvs_add");
 }
 
+// What makes memory of that kind; without it the other calls have nothing to work on.
+bool leave_out(const std::string& what, FaultInjection& faults) {
+  if (what.empty()) return true;
+  if (what != "vmm") return wrong_setting("NVSHARE_SIM_WITHOUT", what, "must be vmm, or empty");
+  faults.without_vmm = true;
+  for (const char* call : {"cuMemAddressReserve", "cuMemCreate", "cuMemGetAllocationGranularity",
+                           "cuMemImportFromShareableHandle"}) {
+    faults.fail_call(call, 0, std::numeric_limits<unsigned>::max(), CUDA_ERROR_NOT_SUPPORTED);
+  }
+  return true;
+}
+
 bool arm_faults(const Settings& settings, FaultInjection& faults) {
   if (!faults.parse(settings.NVSHARE_SIM_FAIL)) {
     return wrong_setting("NVSHARE_SIM_FAIL", settings.NVSHARE_SIM_FAIL,
                          "must be FUNCTION[@THREAD]:AFTER:TIMES:RESULT, separated by commas");
   }
-  return arm_kernel("NVSHARE_SIM_HANG_KERNEL", settings.NVSHARE_SIM_HANG_KERNEL,
+  return leave_out(settings.NVSHARE_SIM_WITHOUT, faults) &&
+         arm_kernel("NVSHARE_SIM_HANG_KERNEL", settings.NVSHARE_SIM_HANG_KERNEL,
                     faults.hang_kernel) &&
          arm_kernel("NVSHARE_SIM_FAULT_KERNEL", settings.NVSHARE_SIM_FAULT_KERNEL,
                     faults.fault_kernel);

@@ -22,6 +22,9 @@ class FaultInjection {
   std::string hang_kernel;
   std::string fault_kernel;
 
+  /// NVSHARE_SIM_WITHOUT: the driver has no virtual memory management.
+  bool without_vmm = false;
+
   void fail_call(const std::string& function, unsigned after, unsigned times, int result);
 
   /// Reads NVSHARE_SIM_FAIL. False if it cannot be understood.
