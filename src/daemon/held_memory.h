@@ -16,6 +16,10 @@ struct HeldMemory {
   // Copied to host memory and back, all in all.
   std::uint64_t copied_out = 0;
   std::uint64_t copied_in = 0;
+  std::uint64_t managed = 0;  // Unified Memory, wherever the driver has it; resident may be of it
+  // Of managed: is not told as resident, and may be on the GPU all the same until somebody needs
+  // its room.
+  std::uint64_t loose = 0;
 
   std::uint64_t allocated() const { return resident + away + fixed; }
   std::uint64_t on_gpu() const { return resident + fixed; }
@@ -29,6 +33,8 @@ struct HeldMemory {
     host += other.host;
     copied_out += other.copied_out;
     copied_in += other.copied_in;
+    managed += other.managed;
+    loose += other.loose;
     return *this;
   }
   HeldMemory& operator-=(const HeldMemory& other) {
@@ -40,6 +46,8 @@ struct HeldMemory {
     host -= other.host;
     copied_out -= other.copied_out;
     copied_in -= other.copied_in;
+    managed -= other.managed;
+    loose -= other.loose;
     return *this;
   }
   bool operator==(const HeldMemory&) const = default;

@@ -14,6 +14,7 @@ HeldMemory within(HeldMemory held, std::uint64_t size) {
   held.fixed = std::min(held.fixed, size - held.resident);
   held.away = std::min(held.away, size - held.resident - held.fixed);
   held.clean = std::min(held.clean, held.resident);
+  held.loose = std::min(held.loose, size - held.resident - held.fixed);
   return held;
 }
 
@@ -35,7 +36,8 @@ void MemoryBooks::use(core::ClientId id, core::GpuId gpu_id) {
 }
 
 void MemoryBooks::change(Gpu& gpu, Client& client, const HeldMemory& held) {
-  if (held.on_gpu() != client.held.on_gpu()) ++gpu.moves;
+  const bool has_moved = held.on_gpu() != client.held.on_gpu() || held.loose != client.held.loose;
+  if (has_moved) ++gpu.moves;
   gpu.processes += held.allocated() > 0 ? 1 : 0;
   gpu.processes -= client.held.allocated() > 0 ? 1 : 0;
   gpu.sum += held;
@@ -68,7 +70,7 @@ std::optional<std::uint64_t> MemoryBooks::measure(core::GpuId id, std::uint64_t 
   if (gpu.physical == 0) return std::nullopt;
   const bool has_changed =
       gpu.capacity.poll({.used = gpu.physical - std::min(gpu.physical, free_bytes),
-                         .claimed = gpu.sum.on_gpu(),
+                         .claimed = gpu.sum.on_gpu() + gpu.sum.loose,
                          .processes = gpu.processes,
                          .moves = gpu.moves});
   if (!has_changed) return std::nullopt;

@@ -55,6 +55,15 @@ TEST_F(MemoryBooksTest, WhatNobodyClaimsLeavesTheCapacity) {
   EXPECT_EQ(measure(20 * kGiB), 18 * kGiB);
 }
 
+TEST_F(MemoryBooksTest, UnifiedMemoryIsInNobodysWay) {
+  books_.use(kFirst, kGpu);
+  books_.hold(kFirst, kGpu, {.away = 5 * kGiB, .managed = 30 * kGiB, .loose = 30 * kGiB});
+  EXPECT_FALSE(measure(1 * kGiB)) << "what is left of it on the GPU leaves when it must";
+  EXPECT_EQ(books_.capacity(kGpu).bytes(), 18 * kGiB);
+  books_.hold(kFirst, kGpu, {.resident = 2 * kGiB, .managed = 3 * kGiB, .loose = kGiB});
+  EXPECT_EQ(measure(15 * kGiB), 16 * kGiB) << "5 are used, 3 by the client";
+}
+
 TEST_F(MemoryBooksTest, NothingIsMeasuredWhileMemoryMoves) {
   books_.hold(kFirst, kGpu, {.resident = 4 * kGiB});
   books_.measure(kGpu, 14 * kGiB);

@@ -30,6 +30,8 @@ Event event_of(core::ClientId client, core::GpuId gpu, const Message& message) {
 }
 
 HeldMemory held_memory(const wire::Holds& holds) {
+  const bool is_unified = (holds.flags & wire::kUnified) != 0;
+  const std::uint64_t told = is_unified ? std::min(holds.resident, holds.managed) : 0;
   return {.resident = holds.resident,
           .away = holds.away,
           .fixed = holds.fixed,
@@ -37,7 +39,9 @@ HeldMemory held_memory(const wire::Holds& holds) {
           .clean = holds.clean,
           .host = holds.host,
           .copied_out = holds.copied_out,
-          .copied_in = holds.copied_in};
+          .copied_in = holds.copied_in,
+          .managed = holds.managed,
+          .loose = holds.managed - told};
 }
 
 }  // namespace

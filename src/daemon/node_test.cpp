@@ -132,11 +132,12 @@ TEST_F(NodeTest, StatusAddsUpWhatTheClientsOfATenantHold) {
   }
   node.memory().hold(kClient, *gpu,
                      {.resident = 10, .away = 20, .fixed = 5, .clean = 4, .copied_in = 6});
-  node.memory().hold(second, *gpu, {.resident = 1, .away = 2, .host = 3, .copied_in = 1});
+  node.memory().hold(second, *gpu,
+                     {.resident = 1, .away = 2, .host = 3, .copied_in = 1, .managed = 6});
   const std::string status = node.status(kStart, {});
   EXPECT_NE(status.find(R"("memory_bytes":1038,"resident_bytes":11,"swapped_bytes":22,)"
                         R"("clean_bytes":4,"fixed_bytes":5,"host_bytes":3,"copied_out_bytes":0,)"
-                        R"("copied_in_bytes":7})"),
+                        R"("copied_in_bytes":7,"managed_bytes":6})"),
             std::string::npos)
       << status;
   EXPECT_NE(status.find(R"("memory_bytes":18874368,"capacity_bytes":18874368,)"

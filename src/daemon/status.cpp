@@ -78,6 +78,7 @@ void write_use(JsonWriter& json, const core::TenantOnGpu& use, const TenantLabel
   json.key("host_bytes").number(memory.held.host);
   json.key("copied_out_bytes").number(memory.held.copied_out);
   json.key("copied_in_bytes").number(memory.held.copied_in);
+  json.key("managed_bytes").number(memory.held.managed);
   json.end_object();
 }
 

@@ -40,7 +40,8 @@ NodeLabels labels() {
                                                        .clean = 50,
                                                        .host = 400,
                                                        .copied_out = 800,
-                                                       .copied_in = 500}}}}};
+                                                       .copied_in = 500,
+                                                       .managed = 70}}}}};
   node.clients[kStatusClient] = 4242;
   node.host = {.cap_bytes = 900,
                .segment_bytes = 100,
@@ -85,23 +86,23 @@ core::NodeView view() {
 }
 
 TEST(StatusText, SaysEverythingInItsPlace) {
-  EXPECT_EQ(
-      status_text(view(), labels()),
-      R"({"version":"0.1.0","folder":"/var/run/nvshare","pid":321,"uptime_s":1.5,)"
-      R"("host_memory":{"cap_bytes":900,"segment_bytes":100,"held_bytes":300,)"
-      R"("kept_bytes":40,"promised_bytes":10,"ready_bytes":200,"touching_bytes":20,)"
-      R"("freeing_bytes":30,)"
-      R"("refused":4,"huge_pages":true,"tenants":[{"id":5,"held_bytes":300}]},"gpus":[)"
-      R"({"index":0,"uuid":"GPU-1","name":"NVIDIA H200","memory_bytes":160,)"
-      R"("capacity_bytes":140,"visible_bytes":150,"other_bytes":20,"mig":false,)"
-      R"("mps":true,"mode":"serial","window_ms":2.5,"turn_s":30,"holder":5,"waiting":3,)"
-      R"("switches":44,"held_s":12,"handover_s":0.0015,"loose":[6,7]}],"tenants":[)"
-      R"({"id":5,"name":"ml/train","program":"python3","pod":"train","namespace":"ml",)"
-      R"("container":"3f4e1c0d9b8a","priority":"high","weight":250,"paused":true,)"
-      R"("clients":[{"id":9,"pid":4242}],"gpus":[{"gpu":0,"state":"draining","used_s":1.1,)"
-      R"("waited_s":0.2,"waiting_now_s":0.02,"longest_wait_s":0.15,"windows":17,)"
-      R"("memory_bytes":1024,"resident_bytes":600,"swapped_bytes":300,"clean_bytes":50,)"
-      R"("fixed_bytes":100,"host_bytes":400,"copied_out_bytes":800,"copied_in_bytes":500}]}]})");
+  EXPECT_EQ(status_text(view(), labels()),
+            R"({"version":"0.1.0","folder":"/var/run/nvshare","pid":321,"uptime_s":1.5,)"
+            R"("host_memory":{"cap_bytes":900,"segment_bytes":100,"held_bytes":300,)"
+            R"("kept_bytes":40,"promised_bytes":10,"ready_bytes":200,"touching_bytes":20,)"
+            R"("freeing_bytes":30,)"
+            R"("refused":4,"huge_pages":true,"tenants":[{"id":5,"held_bytes":300}]},"gpus":[)"
+            R"({"index":0,"uuid":"GPU-1","name":"NVIDIA H200","memory_bytes":160,)"
+            R"("capacity_bytes":140,"visible_bytes":150,"other_bytes":20,"mig":false,)"
+            R"("mps":true,"mode":"serial","window_ms":2.5,"turn_s":30,"holder":5,"waiting":3,)"
+            R"("switches":44,"held_s":12,"handover_s":0.0015,"loose":[6,7]}],"tenants":[)"
+            R"({"id":5,"name":"ml/train","program":"python3","pod":"train","namespace":"ml",)"
+            R"("container":"3f4e1c0d9b8a","priority":"high","weight":250,"paused":true,)"
+            R"("clients":[{"id":9,"pid":4242}],"gpus":[{"gpu":0,"state":"draining","used_s":1.1,)"
+            R"("waited_s":0.2,"waiting_now_s":0.02,"longest_wait_s":0.15,"windows":17,)"
+            R"("memory_bytes":1024,"resident_bytes":600,"swapped_bytes":300,"clean_bytes":50,)"
+            R"("fixed_bytes":100,"host_bytes":400,"copied_out_bytes":800,"copied_in_bytes":500,)"
+            R"("managed_bytes":70}]}]})");
 }
 
 TEST(StatusText, WhatIsNotSetIsNull) {

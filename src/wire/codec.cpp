@@ -109,7 +109,7 @@ bool is_valid(const HostDone&) { return true; }
 bool is_valid(const Holds& holds) {
   const bool is_sane = holds.resident <= kGpuBytesMax && holds.away <= kGpuBytesMax &&
                        holds.fixed <= kGpuBytesMax && holds.asked <= kGpuBytesMax &&
-                       holds.host <= kGpuBytesMax;
+                       holds.host <= kGpuBytesMax && holds.managed <= kGpuBytesMax;
   return is_sane && fits(holds.ordinal) && holds.clean <= holds.resident;
 }
 bool is_valid(const KeptHost& kept) { return kept.bytes <= kHostBytesMax; }

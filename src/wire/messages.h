@@ -83,7 +83,8 @@ enum OpenFlag : u32 {
   kAwaited = 2,
 };
 enum HoldsFlag : u32 {
-  kShort = 1,  // the driver has no memory left, although less than what is allowed is used
+  kShort = 1,    // the driver has no memory left, although less than what is allowed is used
+  kUnified = 2,  // what can be moved is Unified Memory: it leaves only when others need its room
 };
 enum AllowFlag : u32 {
   kShared = 1,  // others use the GPU too

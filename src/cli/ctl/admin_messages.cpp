@@ -80,6 +80,7 @@ UseStatus use_of(const Json& object) {
   use.swapped_bytes = or_zero<std::uint64_t>(object, "swapped_bytes");
   use.clean_bytes = or_zero<std::uint64_t>(object, "clean_bytes");
   use.fixed_bytes = or_zero<std::uint64_t>(object, "fixed_bytes");
+  use.managed_bytes = or_zero<std::uint64_t>(object, "managed_bytes");
   use.host_bytes = or_zero<std::uint64_t>(object, "host_bytes");
   return use;
 }

@@ -23,7 +23,7 @@ constexpr const char* kStatus = R"({"ok":true,"result":{
     "gpus":[{"gpu":0,"state":"running","used_s":1.25,"waited_s":0.5,"waiting_now_s":0,
       "longest_wait_s":0.25,"windows":7,"memory_bytes":4096,"resident_bytes":2048,
       "swapped_bytes":1000,
-      "clean_bytes":24,"fixed_bytes":48,"host_bytes":1500}]}]}})";
+      "clean_bytes":24,"fixed_bytes":48,"host_bytes":1500,"managed_bytes":9}]}]}})";
 
 TEST(AdminMessages, RequestsAreOneLine) {
   EXPECT_EQ(status_request(), R"({"command":"status"})");
@@ -72,6 +72,7 @@ TEST(AdminMessages, StatusIsRead) {
   EXPECT_EQ(use.swapped_bytes, 1000u);
   EXPECT_EQ(use.clean_bytes, 24u);
   EXPECT_EQ(use.fixed_bytes, 48u);
+  EXPECT_EQ(use.managed_bytes, 9u);
   EXPECT_EQ(use.host_bytes, 1500u);
   EXPECT_EQ(node->gpus[0].capacity_bytes, 900u);
   EXPECT_EQ(node->gpus[0].visible_bytes, 800u);

@@ -41,6 +41,7 @@ struct UseStatus {  // of one GPU by one tenant
   std::uint64_t clean_bytes = 0;     // of resident: need not be copied to be moved out
   std::uint64_t fixed_bytes = 0;     // cannot be moved
   std::uint64_t host_bytes = 0;      // in host memory
+  std::uint64_t managed_bytes = 0;   // Unified Memory, wherever it is
 };
 
 struct TenantStatus {

@@ -97,17 +97,20 @@ std::vector<std::string> memory_lines(const NodeStatus& node, std::size_t width)
                    {"CLEAN", Align::right},
                    {"SWAPPED", Align::right},
                    {"FIXED", Align::right},
+                   {"MANAGED", Align::right},
                    {"HOST", Align::right}});
   bool is_empty = true;
   for (const TenantStatus& tenant : node.tenants) {
     for (const UseStatus& use : tenant.uses) {
-      if ((use.resident_bytes | use.swapped_bytes | use.fixed_bytes | use.host_bytes) == 0)
-        continue;
+      const std::uint64_t any = use.resident_bytes | use.swapped_bytes | use.fixed_bytes |
+                                use.managed_bytes | use.host_bytes;
+      if (any == 0) continue;
       is_empty = false;
       table.add({std::to_string(tenant.id), tenant.name, std::to_string(use.gpu),
                  bytes_text(use.memory_bytes), memory_text(use.resident_bytes),
                  memory_text(use.clean_bytes), memory_text(use.swapped_bytes),
-                 memory_text(use.fixed_bytes), memory_text(use.host_bytes)});
+                 memory_text(use.fixed_bytes), memory_text(use.managed_bytes),
+                 memory_text(use.host_bytes)});
     }
   }
   return is_empty ? std::vector<std::string>{} : table.lines(width);

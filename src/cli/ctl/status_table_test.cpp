@@ -24,8 +24,8 @@ ID  TENANT               GPU  STATE    PRIORITY    USED  WAITED  LONGEST  MEMORY
 GPU  CAPACITY  VISIBLE   OTHER
   0    138GiB   137GiB  2.0GiB
 
-ID  TENANT    GPU  ALLOCATED  RESIDENT   CLEAN  SWAPPED   FIXED    HOST
- 1  train.py    0      12GiB    7.0GiB  2.0GiB   4.0GiB  1.0GiB  5.0GiB
+ID  TENANT    GPU  ALLOCATED  RESIDENT   CLEAN  SWAPPED   FIXED  MANAGED    HOST
+ 1  train.py    0      12GiB    7.0GiB  2.0GiB   4.0GiB  1.0GiB   3.0GiB  5.0GiB
 )";
 
 TEST(StatusTable, FitsInto80Columns) { EXPECT_EQ(status_table(test_node(), 80), kIn80Columns); }

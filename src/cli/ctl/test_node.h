@@ -29,7 +29,7 @@ inline NodeStatus test_node() {
        false,
        {4001},
        {{0, "running", 4000, 120.5, 0, 0.0421, 90'000, 12 * kGib, 7 * kGib, 4 * kGib, 2 * kGib,
-         kGib, 5 * kGib}}},
+         kGib, 5 * kGib, 3 * kGib}}},
       {2,
        "research/llama-serve-7c9d8f5b6-x2x4q",
        "high",
