@@ -5,6 +5,8 @@
 #include "interposer/memory/swap/allocate.h"
 #include "interposer/memory/swap/free_like_driver.h"
 #include "interposer/memory/swap/ordered_release.h"
+#include "interposer/memory/unified/allocate.h"
+#include "interposer/memory/unified/use.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -15,12 +17,26 @@ void count_address(MemoryKind kind, const Address* address, std::uint64_t bytes)
   count_here({.space = Space::address, .kind = kind, .id = *address, .bytes = bytes});
 }
 
-// Memory that can be moved, or what the driver itself does.
+bool is_for_us() {
+  int gpu = 0;
+  return unified::is_for_us(gpu) || swap::is_for_us();
+}
+
+// Unified Memory, or memory that we move; written down.
+swap::Got allocate_ours(std::uint64_t bytes, vmm::RegionKind kind, std::uint64_t& base) {
+  int gpu = 0;
+  if (unified::is_for_us(gpu)) return unified::allocate(gpu, bytes, base);
+  const swap::Got got = swap::allocate(bytes, kind, base);
+  if (got == swap::Got::memory) count_address(MemoryKind::movable, &base, bytes);
+  return got;
+}
+
+// Memory of ours, or what the driver itself does.
 template <class Native>
 CUresult allocate_plain(CUdeviceptr* address, size_t bytes, Native native) {
   std::uint64_t base = 0;
   const swap::Got got =
-      address != nullptr ? swap::allocate(bytes, vmm::RegionKind::plain, base) : swap::Got::native;
+      address != nullptr ? allocate_ours(bytes, vmm::RegionKind::plain, base) : swap::Got::native;
   if (got == swap::Got::nothing) return CUDA_ERROR_OUT_OF_MEMORY;
   if (got == swap::Got::native) {
     const CUresult result = native();
@@ -28,7 +44,6 @@ CUresult allocate_plain(CUdeviceptr* address, size_t bytes, Native native) {
     return result;
   }
   *address = base;
-  count_address(MemoryKind::movable, address, bytes);
   return CUDA_SUCCESS;
 }
 
@@ -53,9 +68,9 @@ CUresult allocate_pitched(CUdeviceptr* address, size_t* pitch, size_t rows, Nati
   std::uint64_t base = 0;
   const bool is_sane = address != nullptr && pitch != nullptr && rows != 0;
   swap::Got got = swap::Got::native;
-  if (is_sane && swap::is_for_us() && learn_pitch(native, bytes_of_row)) {
+  if (is_sane && is_for_us() && learn_pitch(native, bytes_of_row)) {
     got = is_product(bytes_of_row, rows)
-              ? swap::allocate(bytes_of_row * rows, vmm::RegionKind::pitched, base)
+              ? allocate_ours(bytes_of_row * rows, vmm::RegionKind::pitched, base)
               : swap::Got::nothing;
   }
   if (got == swap::Got::nothing) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -68,7 +83,6 @@ CUresult allocate_pitched(CUdeviceptr* address, size_t* pitch, size_t rows, Nati
   }
   *address = base;
   *pitch = bytes_of_row;
-  count_address(MemoryKind::movable, address, std::uint64_t{bytes_of_row} * rows);
   return CUDA_SUCCESS;
 }
 

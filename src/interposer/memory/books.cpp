@@ -118,6 +118,27 @@ Birth Books::birth_of(Space space, std::uint64_t id) const {
   return record != nullptr ? record->birth : 0;
 }
 
+bool Books::find_record(Space space, std::uint64_t id, Record& record, int& device) const {
+  const os::FutexGuard guard{lock_};
+  const Record* found = find(space, id);
+  if (found == nullptr) return false;
+  record = *found;
+  device = rows_[found->row].device;
+  return true;
+}
+
+std::size_t Books::list(MemoryKind kind, int device, std::size_t& cursor, Record* records,
+                        std::size_t most) const {
+  const os::FutexGuard guard{lock_};
+  std::size_t found = 0;
+  for (; cursor < records_.capacity() && found < most; ++cursor) {
+    const Record& record = records_.at(cursor);
+    const bool is_wanted = record.used() && record.kind == kind;
+    if (is_wanted && rows_[record.row].device == device) records[found++] = record;
+  }
+  return found;
+}
+
 bool Books::row(std::size_t index, OwnerRow& row) const {
   const os::FutexGuard guard{lock_};
   if (rows_[index].use == RowUse::free) return false;

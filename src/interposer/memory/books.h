@@ -98,6 +98,13 @@ class Books {
   // When what `id` means now was written down; 0 if the books have nothing of it.
   Birth birth_of(Space space, std::uint64_t id) const;
 
+  // What `id` means now, and the device of its owner; false if the books have nothing of it.
+  bool find_record(Space space, std::uint64_t id, Record& record, int& device) const;
+  // Some records of a kind on a device, in no order, at most `most` of them: how many. The cursor
+  // starts at 0. What comes or goes between two calls may be left out, or told twice.
+  std::size_t list(MemoryKind kind, int device, std::size_t& cursor, Record* records,
+                   std::size_t most) const;
+
   // The index-th of kOwnersMax + 1 rows, the last of which is the shared one; false if nobody uses
   // it.
   bool row(std::size_t index, OwnerRow& row) const;

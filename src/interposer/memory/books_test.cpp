@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/books.h"
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -33,6 +34,19 @@ OwnerRow shared_row(const Books& books) {
   OwnerRow row;
   books.row(kOwnersMax, row);
   return row;
+}
+
+// All of a kind on a device, so many at a time.
+std::vector<std::uint64_t> listed(const Books& books, MemoryKind kind, int device,
+                                  std::size_t at_a_time) {
+  std::vector<std::uint64_t> ids;
+  std::vector<Record> some(at_a_time);
+  std::size_t cursor = 0;
+  while (const std::size_t found = books.list(kind, device, cursor, some.data(), at_a_time)) {
+    for (std::size_t i = 0; i < found; ++i) ids.push_back(some[i].id);
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
 }
 
 void expect_counts(const Counts& counts, std::uint64_t bytes_now, std::uint64_t bytes_peak,
@@ -321,6 +335,26 @@ TEST(BooksThreadsTest, ManyThreadsBalance) {
   EXPECT_EQ(counts.bytes_now, kThreads * kRounds);
   EXPECT_EQ(counts.count_now, kThreads * kRounds / 2);
   EXPECT_EQ(counts.allocations, kThreads * kRounds);
+}
+
+TEST_F(BooksTest, TheRecordsOfAKindOnADeviceAreListed) {
+  std::vector<std::uint64_t> on_first;
+  for (std::uint64_t id = 1; id <= 100; ++id) {
+    const bool is_first = id % 3 != 0;
+    const MemoryKind kind = id % 5 != 0 ? MemoryKind::unified : MemoryKind::plain;
+    books_.allocated(piece(id << 20U, 7, is_first ? kFirst : kSecond, kind), is_first ? 0 : 1);
+    if (is_first && kind == MemoryKind::unified) on_first.push_back(id << 20U);
+  }
+  for (const std::size_t at_a_time : {1U, 7U, 500U}) {
+    EXPECT_EQ(listed(books_, MemoryKind::unified, 0, at_a_time), on_first);
+  }
+  EXPECT_TRUE(listed(books_, MemoryKind::managed, 0, 7).empty());
+  Record record;
+  int device = -1;
+  EXPECT_TRUE(books_.find_record(Space::address, 3U << 20U, record, device));
+  EXPECT_EQ(record.bytes, 7U);
+  EXPECT_EQ(device, 1);
+  EXPECT_FALSE(books_.find_record(Space::array, 3U << 20U, record, device));
 }
 
 }  // namespace

@@ -20,7 +20,18 @@ std::uint64_t sum_on(int gpu, Count count) {
 
 std::uint64_t fixed_on(int gpu) {
   return sum_on(gpu, [](const OwnerRow& row) {
-    return row.all.bytes_now - row.of(MemoryKind::movable).bytes_now;
+    return row.all.bytes_now - row.of(MemoryKind::movable).bytes_now -
+           row.of(MemoryKind::unified).bytes_now - row.of(MemoryKind::managed).bytes_now;
+  });
+}
+
+std::uint64_t unified_on(int gpu) {
+  return sum_on(gpu, [](const OwnerRow& row) { return row.of(MemoryKind::unified).bytes_now; });
+}
+
+std::uint64_t managed_on(int gpu) {
+  return sum_on(gpu, [](const OwnerRow& row) {
+    return row.of(MemoryKind::unified).bytes_now + row.of(MemoryKind::managed).bytes_now;
   });
 }
 

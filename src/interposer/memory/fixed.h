@@ -6,8 +6,12 @@
 
 namespace nvs::interposer::memory {
 
+// By us or by the driver, that is: managed memory goes when somebody needs its room.
 std::uint64_t fixed_on(int gpu);
-// That and what can be moved.
+// What was allocated as device memory and is Unified Memory; that, and what was so from the start.
+std::uint64_t unified_on(int gpu);
+std::uint64_t managed_on(int gpu);
+// All of these, and what can be moved.
 std::uint64_t allocated_on(int gpu);
 
 }  // namespace nvs::interposer::memory

@@ -4,6 +4,7 @@
 #include "interposer/gate/inside.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/pointer_answers.h"
+#include "interposer/memory/unified/allocate.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -16,6 +17,12 @@ using swap::whose;
 bool has_looked(CUresult result) {
   return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_FOUND ||
          result == CUDA_ERROR_INVALID_VALUE;
+}
+
+// The same for what kind of memory it is, which of Unified Memory the driver would tell.
+Whose kind_known_by(std::uint64_t address, Named& named) {
+  const Whose owner = whose(address, named);
+  return owner == Whose::drivers && unified::find(address, named) ? Whose::ours : owner;
 }
 
 // Whoever sets this has other devices read and write the memory behind the driver's back.
@@ -62,7 +69,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr* pbase, size_t* psize, CUdeviceptr 
 
 CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr ptr) {
   Named named;
-  switch (whose(ptr, named)) {
+  switch (kind_known_by(ptr, named)) {
     case Whose::ours:
       return pointer_attribute(named, ptr, attribute, data);
     case Whose::nobodys:
@@ -76,7 +83,7 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
 CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute* attributes,
                                 void** data, CUdeviceptr ptr) {
   Named named;
-  const Whose owner = whose(ptr, named);
+  const Whose owner = kind_known_by(ptr, named);
   if (owner == Whose::ours) {
     return pointer_attributes(named, ptr, numAttributes, attributes, data);
   }

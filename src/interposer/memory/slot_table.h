@@ -29,6 +29,9 @@ class SlotTable {
     return slot->used() ? slot : nullptr;
   }
 
+  // The index-th of capacity() places, used or not.
+  const Slot& at(std::size_t index) const { return slots_[index]; }
+
   // Adds a slot whose key is not there yet; null if no memory can be had for it.
   Slot* insert(const Slot& slot, MapPages map) {
     if (size_ >= limit() && !grow(map) && size_ + 1 >= capacity()) return nullptr;

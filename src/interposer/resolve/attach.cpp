@@ -11,6 +11,7 @@
 #include "interposer/memory/ipc_open.h"
 #include "interposer/memory/ipc_share.h"
 #include "interposer/memory/sample.h"
+#include "interposer/memory/unified/use.h"
 #include "interposer/resolve/elf_symbols.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/resolve/settings.h"
@@ -50,6 +51,7 @@ void begin(const Settings& settings) {
   if (begun.exchange(true)) return;
   nvs_register_atfork(nullptr, nullptr, &start_over_in_child, &nvs_dso_handle);
   if (settings.debug) debug::start(settings.debug_file);
+  unified::configure(settings.oversubscribe);
   session::configure(settings);
 }
 

@@ -20,12 +20,14 @@ Settings read_settings(const char* const* environment) {
   Settings settings;
   const char* disabled = "";
   const char* debug = "";
+  const char* oversubscribe = "";
   const struct {
     const char* name;
     const char*& value;
   } known[] = {
       {"NVSHARE_DISABLE", disabled},
       {"NVSHARE_DEBUG", debug},
+      {"NVSHARE_ENABLE_SINGLE_OVERSUB", oversubscribe},
       {"NVSHARE_DEBUG_FILE", settings.debug_file},
       {"NVSHARE_FOLDER", settings.folder},
       {"NVSHARE_RUN", settings.run},
@@ -40,6 +42,7 @@ Settings read_settings(const char* const* environment) {
   }
   settings.disabled = means_yes(disabled);
   settings.debug = means_yes(debug);
+  settings.oversubscribe = means_yes(oversubscribe);
   return settings;
 }
 

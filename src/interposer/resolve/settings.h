@@ -8,6 +8,7 @@ namespace nvs::interposer {
 struct Settings {
   bool disabled = false;             // NVSHARE_DISABLE
   bool debug = false;                // NVSHARE_DEBUG
+  bool oversubscribe = false;        // NVSHARE_ENABLE_SINGLE_OVERSUB
   const char* debug_file = nullptr;  // NVSHARE_DEBUG_FILE; null or empty: a file of our choice
   const char* folder = nullptr;    // NVSHARE_FOLDER: that of the daemon; null or empty: the node's
   const char* run = nullptr;       // NVSHARE_RUN: set by `nvshare run` for all that it starts
@@ -16,7 +17,7 @@ struct Settings {
   const char* pod_namespace = nullptr;  // NVSHARE_POD_NAMESPACE
 };
 
-// Unset, empty and "0" mean no for the first two; anything else means yes.
+// Unset, empty and "0" mean no for the first three; anything else means yes.
 Settings read_settings(const char* const* environment);
 
 }  // namespace nvs::interposer

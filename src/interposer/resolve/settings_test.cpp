@@ -17,6 +17,7 @@ TEST(SettingsTest, NothingIsOnByDefault) {
   for (const Settings& settings : {read({}), read_settings(nullptr), read({"HOME=/", "=", ""})}) {
     EXPECT_FALSE(settings.disabled);
     EXPECT_FALSE(settings.debug);
+    EXPECT_FALSE(settings.oversubscribe);
     EXPECT_EQ(settings.debug_file, nullptr);
   }
 }
@@ -25,6 +26,7 @@ TEST(SettingsTest, EmptyAndZeroMeanNo) {
   EXPECT_FALSE(read({"NVSHARE_DISABLE="}).disabled);
   EXPECT_FALSE(read({"NVSHARE_DISABLE=0"}).disabled);
   EXPECT_FALSE(read({"NVSHARE_DEBUG=0"}).debug);
+  EXPECT_FALSE(read({"NVSHARE_ENABLE_SINGLE_OVERSUB=0"}).oversubscribe);
 }
 
 TEST(SettingsTest, AnythingElseMeansYes) {
@@ -32,6 +34,7 @@ TEST(SettingsTest, AnythingElseMeansYes) {
     EXPECT_TRUE(read({entry}).disabled) << entry;
   }
   EXPECT_TRUE(read({"NVSHARE_DEBUG=yes"}).debug);
+  EXPECT_TRUE(read({"NVSHARE_ENABLE_SINGLE_OVERSUB=1"}).oversubscribe);
 }
 
 TEST(SettingsTest, NamesAreWholeNames) {

@@ -15,6 +15,9 @@
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/rooms.h"
+#include "interposer/memory/unified/bring.h"
+#include "interposer/memory/unified/claim.h"
+#include "interposer/memory/unified/use.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
 
@@ -51,8 +54,9 @@ wire::Holds holds_of(int gpu) {
     const bool is_above = room.number != 0 && swap::on_device(gpu) > room.allowed;
     message.flags = room.is_short ? wire::u32{wire::kShort} : 0U;
     message.number = room.number;
-    message.resident = sums.resident + sums.leaving + room.backing + (is_above ? sums.coming : 0);
-    message.away = sums.away() + (is_above ? 0 : sums.coming);
+    message.resident = sums.resident + sums.leaving + room.backing + (is_above ? sums.coming : 0) +
+                       unified::resident(gpu);
+    message.away = sums.away() + (is_above ? 0 : sums.coming) + unified::away(gpu);
     message.asked = room.asked;
     message.clean = sums.clean;
     message.host = sums.host;
@@ -61,6 +65,8 @@ wire::Holds holds_of(int gpu) {
     message.fixed = swap::regions.pinned(gpu).total();
   }
   message.fixed += memory::fixed_on(gpu);
+  message.managed = memory::managed_on(gpu);
+  if (unified::is_used(gpu)) message.flags |= wire::u32{wire::kUnified};
   return message;
 }
 
@@ -117,6 +123,8 @@ ClosedGates::ClosedGates(std::uint32_t which) : is_so_(true) {
 }
 
 ClosedGates::~ClosedGates() { lock.unlock(); }
+
+bool begin_window(int gpu) { return swap::begin_window(gpu) && unified::is_complete(gpu); }
 
 void memory_is_complete(int gpu) {
   tell_holds(gpu);
@@ -207,6 +215,8 @@ void memory_start_over_in_child() {
   swap::forget_peers_in_child();
   swap::forget_ordered_in_child();
   swap::forget_pools_in_child();
+  unified::forget_bringing_in_child();
+  unified::forget_use_in_child();
 }
 
 }  // namespace nvs::interposer::session

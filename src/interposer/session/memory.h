@@ -22,7 +22,10 @@ bool may_be_movable();
 void tell_holds(int gpu);
 void tell_all_holds();
 
-// All memory has come. For the mover.
+// A window may begin: all memory is there, and counts as written from now on.
+bool begin_window(int gpu);
+
+// All memory has come. For whoever brings it.
 void memory_is_complete(int gpu);
 
 // While one lives, gates stay as they are.

@@ -6,7 +6,6 @@
 #include "interposer/events/event_times.h"
 #include "interposer/exports/real.h"
 #include "interposer/flow/flow.h"
-#include "interposer/memory/swap/mover.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/captures.h"
@@ -159,7 +158,7 @@ void open_alone(int gpu) {
   flow::set_bound(gpu, 0);
   set_gate_bounded();
   // A gate that is open is so because all was there.
-  mine.opens_alone = mine.phase == Phase::closed && !swap::begin_window(gpu);
+  mine.opens_alone = mine.phase == Phase::closed && !begin_window(gpu);
   if (mine.opens_alone) return;
   mine.phase = Phase::open;
   open_gate(gpu);

@@ -3,7 +3,6 @@
 
 #include "interposer/events/event_times.h"
 #include "interposer/flow/flow.h"
-#include "interposer/memory/swap/mover.h"
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/client.h"
@@ -101,7 +100,7 @@ void open_window(const wire::Open& message) {
   mine.grant = message.grant;
   mine.opens_alone = false;
   // Words that crossed: the daemon does not know yet that memory is away.
-  if (mine.phase == Phase::closed && !swap::begin_window(gpu)) {
+  if (mine.phase == Phase::closed && !begin_window(gpu)) {
     tell_holds(gpu);
     return tell_drained(gpu);
   }
@@ -171,7 +170,7 @@ void let_in(const wire::LetIn& message) {
   // It has drained meanwhile, and what comes in now might wait for others that have too.
   if (closed && mine.grant == message.grant) return;
   // What comes in may need memory that is away.
-  if (closed && !swap::begin_window(gpu)) return tell_holds(gpu);
+  if (closed && !begin_window(gpu)) return tell_holds(gpu);
   mine.grant = message.grant;
   // Those who still wait then say so again.
   wanted[gpu].store(false);

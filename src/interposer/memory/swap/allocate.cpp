@@ -185,6 +185,8 @@ Got take_piece(const Place& place, std::uint64_t bytes, std::uint64_t& address) 
 
 }  // namespace
 
+bool is_movable(int device) { return granularity_of(device) > 1; }
+
 bool is_for_us() {
   Place place;
   return find_place(place);

@@ -17,6 +17,8 @@ enum class Got : std::uint8_t {
   native,   // let the driver do it
 };
 
+// Whether the driver can do with the device's memory what it takes.
+bool is_movable(int device);
 // Whether what the calling thread allocates now is for us.
 bool is_for_us();
 // For the current context of the calling thread. May wait until there is room.

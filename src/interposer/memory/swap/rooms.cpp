@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "interposer/memory/fixed.h"
+#include "interposer/memory/unified/claim.h"
 
 namespace nvs::interposer::swap {
 
@@ -31,7 +32,9 @@ bool has_word(int gpu, std::uint32_t& seen) {
 
 }  // namespace
 
-std::uint64_t on_device(int gpu) { return regions.sums(gpu).on_device() + rooms[gpu].backing; }
+std::uint64_t on_device(int gpu) {
+  return regions.sums(gpu).on_device() + rooms[gpu].backing + unified::resident(gpu);
+}
 
 std::uint64_t may_have_more(int gpu) {
   const Room& room = rooms[gpu];
@@ -51,7 +54,8 @@ bool may_allocate(int gpu, std::uint64_t bytes) {
 // Where all fit, each is allowed a good part of what is free.
 bool has_little_room(int gpu) {
   const Room& room = rooms[gpu];
-  const std::uint64_t needs = regions.sums(gpu).total() + room.backing + room.asked;
+  const std::uint64_t needs =
+      regions.sums(gpu).total() + unified::claimed(gpu) + room.backing + room.asked;
   return room.shared && room.number != 0 && room.allowed < needs + needs / kLittlePart;
 }
 
@@ -90,7 +94,7 @@ void start_over_in_child() {
   host_room.forget();
   for (Room& room : rooms) {
     room.allowed = room.number = room.total = room.limit = 0;
-    room.backing = room.asked = room.copied_out = room.copied_in = 0;
+    room.backing = room.asked = room.copied_out = room.copied_in = room.brought = 0;
     room.is_free = room.shared = room.is_crowded = room.is_short = false;
     room.changes.store(0, std::memory_order_relaxed);
   }

@@ -32,6 +32,7 @@ struct Room {
   std::uint64_t asked;       // bytes that threads wait for
   std::uint64_t copied_out;  // all in all
   std::uint64_t copied_in;
+  std::uint64_t brought;  // of what Unified Memory claims (unified/claim.h): is on the GPU
   // Grows with everything that somebody may wait for: a futex.
   std::atomic<std::uint32_t> changes;
 };
