@@ -57,7 +57,7 @@ tl::expected<std::unique_ptr<DemoDaemon>, std::string> DemoDaemon::start(const S
   }
   auto folder = make_temporary_folder();
   if (!folder) return tl::unexpected("no temporary folder: " + folder.error().message());
-  std::vector<std::string> environment;
+  std::vector<std::string> environment = settings.environment;
   if (!settings.nvml_library.empty())
     environment.push_back("NVSHARE_NVML=" + settings.nvml_library);
   auto child = Child::start({settings.program, "--folder", *folder}, environment);

@@ -19,9 +19,10 @@ namespace nvs::workloads {
 class DemoDaemon {
  public:
   struct Settings {
-    std::string program;       // nvshare-scheduler
-    std::string library;       // libnvshare.so, for the tenants
-    std::string nvml_library;  // empty: the usual one
+    std::string program;                     // nvshare-scheduler
+    std::string library;                     // libnvshare.so, for the tenants
+    std::string nvml_library;                // empty: the usual one
+    std::vector<std::string> environment{};  // NAME=value
   };
 
   // Returns when it answers. The error is for a person, with what the daemon printed.

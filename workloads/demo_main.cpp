@@ -11,26 +11,23 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "workloads/demo_crowds.h"
 #include "workloads/demo_daemon.h"
+#include "workloads/demo_options.h"
 #include "workloads/demo_plan.h"
-#include "workloads/live_view.h"
+#include "workloads/demo_scene.h"
 #include "workloads/platform.h"
 #include "workloads/result_table.h"
-#include "workloads/runner.h"
-#include "workloads/share_view.h"
 #include "workloads/size.h"
 
 namespace nvs::workloads {
 namespace {
 
-constexpr int kUsageError = 2;
 constexpr int kInterruptedCode = 130;
 // No scene of usual length takes half of it; a tenant that hangs must not hang the demonstration.
 constexpr double kSceneSecondsMax = 60;
-constexpr double kQuickLength = 0.25;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 // A sanitizer's runtime must be the first library of a program.
 constexpr bool kTenantsTakeLibrary = false;
@@ -50,13 +47,7 @@ void catch_interrupts() {
   }
 }
 
-struct DemoOptions {
-  GpuChoice choice = GpuChoice::kWhatIsThere;
-  SimulatorSettings simulator;
-  bool use_daemon = true;
-  double length = 1;
-  ProgressMode progress = ProgressMode::kAuto;
-};
+bool is_interrupted() { return interrupted != 0; }
 
 void print_platform(const Platform& platform, const DemoPlan& plan) {
   fmt::print("{} {} {} of {}\n", platform.gpus, platform.simulated() ? "simulated" : "real",
@@ -117,121 +108,88 @@ std::unique_ptr<DemoDaemon> start_daemon(const Platform& platform, bool wanted) 
   return nullptr;
 }
 
-std::vector<TenantSpec> tenants_of(const Scene& scene, const Platform& platform,
-                                   const DemoDaemon* daemon) {
-  std::vector<TenantSpec> specs = scene.tenants;
-  for (TenantSpec& spec : specs) {
-    if (!platform.driver_path.empty()) {
-      spec.arguments.insert(spec.arguments.end(), {"--driver", platform.driver_path});
-    }
-    if (daemon != nullptr) spec.environment = daemon->tenant_environment();
-  }
-  return specs;
-}
-
-SceneOutcome run_scene(const Scene& scene, const Platform& platform, DemoDaemon* daemon,
-                       const DemoOptions& demo) {
-  fmt::print("\n{}\n", scene.title);
-  std::fflush(stdout);
-  LiveView view(demo.progress);
-  ShareView shares;
-  std::string daemon_trouble;
-  RunnerOptions options;
-  options.timeout_seconds = timeout_for(platform, demo.length);
-  options.on_update = [&](std::span<const Tenant> tenants) {
-    if (daemon != nullptr) {
-      const auto status = daemon->status();
-      if (status) shares.take(*status, tenants);
-      daemon_trouble = status ? "" : status.error().message();
-    }
-    view.update(tenants, shares.render_gpus());
-  };
-  options.is_cancelled = [] { return interrupted != 0; };
-  const auto tenants = run_tenants(tenants_of(scene, platform, daemon), options);
-  view.clear();
+SceneOutcome run_scene(const Scene& scene, const Stage& stage) {
+  const ScenePlay play = play_scene(scene, stage, Shown::kGpus);
   if (interrupted != 0) return SceneOutcome::kInterrupted;
-  if (!tenants) {
-    fmt::print(stderr, "nvshare-demo: {}\n", tenants.error().message());
+  if (!play.failure.empty()) {
+    fmt::print(stderr, "nvshare-demo: {}\n", play.failure);
     return SceneOutcome::kSomeFailed;
   }
-  const std::string failures = render_failures(*tenants);
-  fmt::print("{}{}", render_results(*tenants), failures);
-  const std::string got = shares.render_table();
+  const std::string failures = render_failures(play.tenants);
+  fmt::print("{}{}", render_results(play.tenants), failures);
+  const std::string got = play.shares.render_table();
   if (!got.empty()) fmt::print("\n{}", got);
-  if (!daemon_trouble.empty()) fmt::print("The daemon's status: {}\n", daemon_trouble);
-  const std::vector<std::string> lost = shares.lost();
-  for (const std::string& label : lost) {
-    fmt::print("{} was not with the daemon while it ran: the shares above are wrong.\n", label);
-  }
+  const std::string trouble = render_trouble(play);
+  fmt::print("{}", trouble);
   std::fflush(stdout);
-  const bool good = failures.empty() && daemon_trouble.empty() && lost.empty();
-  return good ? SceneOutcome::kAllPassed : SceneOutcome::kSomeFailed;
+  return failures.empty() && trouble.empty() ? SceneOutcome::kAllPassed : SceneOutcome::kSomeFailed;
 }
 
-int run_demo(const DemoOptions& options) {
-  const auto begin = std::chrono::steady_clock::now();
+// The scenes in which everything fits.
+SceneOutcome show_sharing(const DemoOptions& options) {
   const auto platform = find_platform(options.choice, options.simulator);
   if (!platform) {
     fmt::print(stderr, "nvshare-demo: {}\n", platform.error());
-    return EXIT_FAILURE;
+    return SceneOutcome::kSomeFailed;
   }
   const DemoPlan plan = plan_demo(platform->gpus, platform->memory_bytes, options.length);
   print_platform(*platform, plan);
   const std::unique_ptr<DemoDaemon> daemon = start_daemon(*platform, options.use_daemon);
+  const Stage stage{.driver_path = platform->driver_path,
+                    .environment = {},
+                    .daemon = daemon.get(),
+                    .scale = 1,
+                    .timeout_seconds = timeout_for(*platform, options.length),
+                    .progress = options.progress,
+                    .is_cancelled = is_interrupted};
   bool good = true;
   for (const Scene& scene : plan.scenes) {
-    const SceneOutcome outcome = run_scene(scene, *platform, daemon.get(), options);
+    const SceneOutcome outcome = run_scene(scene, stage);
+    if (outcome == SceneOutcome::kInterrupted) return outcome;
+    good &= outcome == SceneOutcome::kAllPassed;
+  }
+  fmt::print("\n");
+  if (platform->simulated()) good &= print_simulator_verdict(*platform);
+  return good ? SceneOutcome::kAllPassed : SceneOutcome::kSomeFailed;
+}
+
+// Nothing to be shown where programs cannot share: there is not so much memory for them.
+SceneOutcome show_swapping(const DemoOptions& options) {
+  if (!options.use_daemon || !kTenantsTakeLibrary) return SceneOutcome::kAllPassed;
+  switch (show_crowds({.programs = own_folder(),
+                       .simulator = options.simulator.library,
+                       .length = options.length,
+                       .progress = options.progress,
+                       .is_cancelled = is_interrupted})) {
+    case CrowdOutcome::kGood:
+      return SceneOutcome::kAllPassed;
+    case CrowdOutcome::kBad:
+      return SceneOutcome::kSomeFailed;
+    case CrowdOutcome::kCancelled:
+      break;
+  }
+  return SceneOutcome::kInterrupted;
+}
+
+int run_demo(const DemoOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  bool good = true;
+  const struct {
+    const char* name;
+    SceneOutcome (*show)(const DemoOptions&);
+  } parts[] = {{"sharing", show_sharing}, {"swapping", show_swapping}};
+  for (const auto& [name, show] : parts) {
+    if (options.part != "all" && options.part != name) continue;
+    const SceneOutcome outcome = show(options);
     if (outcome == SceneOutcome::kInterrupted) {
       fmt::print("Interrupted; all tenants are gone.\n");
       return kInterruptedCode;
     }
     good &= outcome == SceneOutcome::kAllPassed;
   }
-  fmt::print("\n");
-  if (platform->simulated()) good &= print_simulator_verdict(*platform);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   fmt::print("{} in {:.0f} s\n", good ? "PASS" : "FAIL", seconds.count());
   return good ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-bool parse_options(int argc, char** argv, DemoOptions& options, int& exit_code) {
-  CLI::App app{
-      "Shows GPU programs side by side under the node daemon, and who of them has the GPU: on the\n"
-      "GPUs of this machine if there are any, else on simulated ones. At the end each program "
-      "says\n"
-      "whether all its data is right."};
-  bool real = false, quick = false, no_daemon = false;
-  std::string preset, progress = "auto";
-  app.add_flag("--gpu", real, "Real GPUs only");
-  app.add_option("--sim", preset, "Simulated GPUs only: t4 or h200")
-      ->type_name("PRESET")
-      ->check(CLI::IsMember({"t4", "h200"}).description(""))
-      ->excludes("--gpu");
-  app.add_option("--gpus", options.simulator.gpus, "How many GPUs to simulate (2)")
-      ->check(CLI::Range(1, 16).description(""));
-  app.add_option("--length", options.length, "Times the usual length (1)")
-      ->check(CLI::PositiveNumber.description(""));
-  app.add_flag("--quick", quick, "A quarter of the usual length");
-  app.add_flag("--no-daemon", no_daemon, "Let the driver share the GPUs, for comparison");
-  app.add_option("--progress", progress,
-                 "auto (live on a terminal, lines elsewhere), bar, lines or none")
-      ->type_name("MODE")
-      ->check(CLI::IsMember({"auto", "bar", "lines", "none"}).description(""));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    exit_code = app.exit(error) == 0 ? 0 : kUsageError;
-    return false;
-  }
-  if (real) options.choice = GpuChoice::kRealOnly;
-  if (!preset.empty()) {
-    options.choice = GpuChoice::kSimulatedOnly;
-    options.simulator.preset = preset;
-  }
-  if (quick) options.length *= kQuickLength;
-  options.use_daemon = !no_daemon;
-  options.progress = progress_mode(progress);
-  return true;
 }
 
 }  // namespace
@@ -241,7 +199,7 @@ int main(int argc, char** argv) try {
   nvs::workloads::DemoOptions options;
   options.simulator.library = nvs::workloads::own_folder() + "/../lib/sim/libcuda.so.1";
   int exit_code = EXIT_SUCCESS;
-  if (!nvs::workloads::parse_options(argc, argv, options, exit_code)) return exit_code;
+  if (!nvs::workloads::parse_demo_options(argc, argv, options, exit_code)) return exit_code;
   nvs::workloads::catch_interrupts();
   return nvs::workloads::run_demo(options);
 } catch (const std::exception& error) {

@@ -13,7 +13,9 @@ GpuUse use_from(const json& object) {
           .state = object.at("state").get<std::string>(),
           .used_seconds = object.at("used_s").get<double>(),
           .longest_wait_seconds = object.at("longest_wait_s").get<double>(),
-          .windows = object.at("windows").get<std::uint64_t>()};
+          .windows = object.at("windows").get<std::uint64_t>(),
+          .resident_bytes = object.value("resident_bytes", std::uint64_t{0}),
+          .swapped_bytes = object.value("swapped_bytes", std::uint64_t{0})};
 }
 
 NodeTenant tenant_from(const json& object) {

@@ -22,6 +22,8 @@ struct GpuUse {
   double used_seconds = 0;
   double longest_wait_seconds = 0;
   std::uint64_t windows = 0;
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t swapped_bytes = 0;
 };
 
 struct NodeTenant {

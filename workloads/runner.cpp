@@ -81,8 +81,9 @@ class RunningTenant {
     tenant_.phase = Phase::kRunning;
   }
 
-  void kill(std::string why) {
+  void kill(std::string why, bool timed_out) {
     tenant_.result.message = std::move(why);
+    tenant_.timed_out = timed_out;
     child_.kill();
   }
 
@@ -204,15 +205,17 @@ class Run {
 
   void kill_when_due() {
     std::string why;
+    bool timed_out = false;
     if (options_.is_cancelled && options_.is_cancelled()) {
       why = kCancelled;
     } else if (options_.timeout_seconds > 0 &&
                Seconds(Clock::now() - begin_).count() > options_.timeout_seconds) {
       why = fmt::format("not done after {:.0f} s, and killed", options_.timeout_seconds);
+      timed_out = true;
     }
     if (why.empty()) return;
     for (RunningTenant& tenant : running_) {
-      if (!tenant.ended()) tenant.kill(why);
+      if (!tenant.ended()) tenant.kill(why, timed_out);
     }
   }
 

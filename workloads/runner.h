@@ -29,10 +29,11 @@ struct Tenant {
   TenantSpec spec;
   pid_t pid = 0;
   Phase phase = Phase::kStarting;
-  ReadyStatus ready{};    // from kReady on
-  Progress progress{};    // from kRunning on
-  ResultStatus result{};  // at kEnded; a tenant that died has a message and no PASS
-  std::string output{};   // the end of what it printed, for a person to read when it failed
+  ReadyStatus ready{};     // from kReady on
+  Progress progress{};     // from kRunning on
+  ResultStatus result{};   // at kEnded; a tenant that died has a message and no PASS
+  bool timed_out = false;  // it was killed because its time was up
+  std::string output{};    // the end of what it printed, for a person to read when it failed
 };
 
 // The message of a tenant that was killed because the run was cancelled.

@@ -6,12 +6,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "workloads/progress.h"
+#include "workloads/size.h"
 #include "workloads/table.h"
 
 namespace nvs::workloads {
 namespace {
 
 constexpr double kMsPerSecond = 1000;
+constexpr unsigned kMemoryBarWidth = 20;
 // Once is not enough: a tenant may end between its last word to us and our question to the daemon.
 constexpr int kMissedMax = 2;
 
@@ -38,6 +41,7 @@ void ShareView::take(const NodeStatus& status, std::span<const Tenant> tenants) 
     shares_[i].label = tenant.spec.label;
     shares_[i].gpu = tenant.spec.gpu;
     const NodeTenant* at_node = find_tenant(status, tenant.pid);
+    shares_[i].there = at_node != nullptr;
     const bool missing = at_node == nullptr && tenant.phase == Phase::kRunning;
     shares_[i].missed = missing ? shares_[i].missed + 1 : 0;
     shares_[i].lost |= shares_[i].missed >= kMissedMax;
@@ -74,6 +78,25 @@ std::vector<std::string> ShareView::render_gpus() const {
   return lines;
 }
 
+// A tenant that has left keeps its line: what is below must not move up.
+std::vector<std::string> ShareView::render_memory(double scale) const {
+  std::vector<std::string> lines;
+  for (const Share& share : shares_) {
+    const double resident = static_cast<double>(share.use.resident_bytes) * scale;
+    const double swapped = static_cast<double>(share.use.swapped_bytes) * scale;
+    if (resident + swapped == 0) continue;
+    const double part = share.there ? resident / (resident + swapped) : 0;
+    const std::string what =
+        share.there ? fmt::format("{} there, {} swapped out, {}",
+                                  format_size(static_cast<std::uint64_t>(resident)),
+                                  format_size(static_cast<std::uint64_t>(swapped)), share.use.state)
+                    : "gone";
+    lines.push_back(fmt::format("{}  GPU {}  {}  {}", share.label, share.gpu,
+                                render_bar(part, kMemoryBarWidth), what));
+  }
+  return lines;
+}
+
 std::vector<std::string> ShareView::lost() const {
   std::vector<std::string> labels;
   for (const Share& share : shares_) {
@@ -106,7 +129,11 @@ std::string ShareView::render_table() const {
                    std::to_string(share.use.windows),
                    fmt::format("{:.0f}", share.use.longest_wait_seconds * kMsPerSecond)});
   }
-  std::string text = table.render();
+  return table.render() + render_switches();
+}
+
+std::string ShareView::render_switches() const {
+  std::string text;
   for (const auto& [number, gpu] : gpus_) {
     const double held = gpu.latest.held_seconds - gpu.first.held_seconds;
     const double handover = gpu.latest.handover_seconds - gpu.first.handover_seconds;

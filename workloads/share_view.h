@@ -22,8 +22,13 @@ class ShareView {
 
   // One line a GPU: "GPU 1  held by add, matmul waits, 12 switches".
   std::vector<std::string> render_gpus() const;
-  // A table of what each tenant got, and a line a GPU on what sharing it took. Empty if no tenant
-  // was ever seen.
+  // One line a tenant that has memory: how much of it is on the GPU. `scale` times what the daemon
+  // says.
+  std::vector<std::string> render_memory(double scale) const;
+  // One line a GPU on what sharing it took.
+  std::string render_switches() const;
+  // A table of what each tenant got, and the lines of render_switches(). Empty if no tenant was
+  // ever seen.
   std::string render_table() const;
   // Tenants that the daemon lost while they ran: they went on unscheduled, and neither their share
   // nor that of the others on their GPU is of the whole run.
@@ -34,8 +39,9 @@ class ShareView {
     std::string label;
     int gpu = 0;
     bool seen = false;
-    int missed = 0;     // looks in a row that did not find it, though it ran
-    bool lost = false;  // it may be back by now
+    bool there = false;  // now
+    int missed = 0;      // looks in a row that did not find it, though it ran
+    bool lost = false;   // it may be back by now
     GpuUse use{};
   };
   struct Gpu {

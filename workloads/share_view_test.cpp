@@ -32,6 +32,26 @@ TEST(ShareView, ShowsWhoHoldsAndWhoWaits) {
   EXPECT_EQ(view.render_gpus(), std::vector<std::string>{"GPU 0  held by infer; 3 switches"});
 }
 
+TEST(ShareView, ShowsWhereMemoryIs) {
+  const Tenant tenants[] = {running("add", 0, 11), running("infer", 1, 12), running("none", 1, 13)};
+  constexpr std::uint64_t kMiB = 1ull << 20;
+  ShareView view;
+  const NodeTenant half = at_node(
+      7, 11,
+      {.gpu = 0, .state = "swapped", .resident_bytes = 16 * kMiB, .swapped_bytes = 16 * kMiB});
+  view.take(
+      {.gpus = {{.index = 0}, {.index = 1}},
+       .tenants = {half, at_node(8, 12, {.gpu = 1, .state = "running", .resident_bytes = kMiB}),
+                   at_node(9, 13, {.gpu = 1, .state = "idle"})}},
+      tenants);
+  EXPECT_EQ(view.render_memory(64),
+            (std::vector<std::string>{
+                "add  GPU 0  [##########..........]  1.0 GiB there, 1.0 GiB swapped out, swapped",
+                "infer  GPU 1  [####################]  64.0 MiB there, 0 B swapped out, running"}));
+  view.take({.gpus = {{.index = 0}, {.index = 1}}, .tenants = {half}}, tenants);
+  EXPECT_EQ(view.render_memory(64).back(), "infer  GPU 1  [....................]  gone");
+}
+
 TEST(ShareView, CallsGpusWhatTheTenantsCallThem) {
   const Tenant tenants[] = {running("add", 0, 11), running("infer", 1, 12)};
   ShareView view;
