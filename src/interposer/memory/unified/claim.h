@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much of a GPU's memory the Unified Memory of this process counts as, by the daemon's words
-// (ADR-0014): all of it, or so much that others' fixed memory still has room beside it. Of that, a
+// (ADR-0015): all of it, or so much that others' fixed memory still has room beside it. Of that, a
 // part is on the GPU and the rest is away, as with memory that we move ourselves; only that the
 // driver carries it out when somebody needs the room.
 #pragma once
