@@ -22,6 +22,7 @@ class SwapDaemon(FakeDaemon):
         self.host_left = host_bytes
         self.lent = 0
         self.holds = None
+        self.drains = 0
         self.on_holds = []  # called with each one that comes
 
     def expect(self, name):
@@ -36,6 +37,8 @@ class SwapDaemon(FakeDaemon):
             self.send("Pong", number=message.number)
         elif message.name == "NeedHost":
             self.lend(message)
+        elif message.name == "Drained":
+            self.drains += 1
         elif message.name == "Holds":
             self.holds = message
             for call in list(self.on_holds):

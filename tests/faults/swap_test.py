@@ -109,6 +109,21 @@ class Swap(FaultCase):
         self.daemon.swap_in()
         self.ends_well(tenant)
 
+    def test_who_says_that_all_is_there_takes_the_window(self):
+        """Also if memory was about to leave when it was allowed to stay."""
+        tenant = self.begin("add", "--rewrite", "--seconds", "2")
+        self.daemon.close()
+        for _ in range(6):
+            self.daemon.allow(0)
+            self.daemon.swap_in()
+            before = self.daemon.drains
+            self.daemon.open(BOUND_NS)
+            until = time.monotonic() + RUN_S
+            self.daemon.serve_while(lambda until=until: time.monotonic() < until)
+            self.assertEqual(self.daemon.drains, before)
+            self.daemon.close()
+        self.ends_well(tenant)
+
     def test_the_daemon_goes_while_memory_is_away(self):
         tenant = self.begin("add", "--rewrite", "--seconds", "1")
         self.daemon.close()

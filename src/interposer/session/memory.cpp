@@ -42,8 +42,8 @@ void decide(int gpu, Known what) {
   os::futex_wake(reinterpret_cast<const volatile std::uint32_t*>(&known[gpu]), INT_MAX);
 }
 
-// What comes in counts as away until it is there, so that nobody takes us for complete; unless we
-// have more than we may: then it counts as taken.
+// What is on its way, in or out, counts as away until it is there, so that nobody takes us for
+// complete; unless we have more than we may: then it counts as taken.
 wire::Holds holds_of(int gpu) {
   wire::Holds message;
   message.ordinal = static_cast<wire::u32>(gpu);
@@ -54,9 +54,10 @@ wire::Holds holds_of(int gpu) {
     const bool is_above = room.number != 0 && swap::on_device(gpu) > room.allowed;
     message.flags = room.is_short ? wire::u32{wire::kShort} : 0U;
     message.number = room.number;
-    message.resident = sums.resident + sums.leaving + room.backing + (is_above ? sums.coming : 0) +
-                       unified::resident(gpu);
-    message.away = sums.away() + (is_above ? 0 : sums.coming) + unified::away(gpu);
+    const std::uint64_t moving = sums.leaving + sums.coming;
+    message.resident =
+        sums.resident + room.backing + (is_above ? moving : 0) + unified::resident(gpu);
+    message.away = sums.away() + (is_above ? 0 : moving) + unified::away(gpu);
     message.asked = room.asked;
     message.clean = sums.clean;
     message.host = sums.host;

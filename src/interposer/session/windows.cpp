@@ -169,9 +169,12 @@ void let_in(const wire::LetIn& message) {
   if (!closed && (mine.phase != Phase::draining || mine.grant > message.grant)) return;
   // It has drained meanwhile, and what comes in now might wait for others that have too.
   if (closed && mine.grant == message.grant) return;
-  // What comes in may need memory that is away.
-  if (closed && !begin_window(gpu)) return tell_holds(gpu);
   mine.grant = message.grant;
+  // What comes in may need memory that is away.
+  if (closed && !begin_window(gpu)) {
+    tell_holds(gpu);
+    return tell_drained(gpu);
+  }
   // Those who still wait then say so again.
   wanted[gpu].store(false);
   if (closed) {
