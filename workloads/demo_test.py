@@ -127,7 +127,6 @@ class Demo(unittest.TestCase):
         self.assertEqual(sorted(left), sorted(tenants))
 
 
-@unittest.skip("an allocation beside an idle tenant that has all memory may wait for ever")
 class MoreMemoryThanThereIs(unittest.TestCase):
     def test_shows_what_nvshare_and_unified_memory_make_of_it(self):
         done = run([f"{BIN}/nvshare-demo", "--show", "swapping", "--length", "0.1"])
