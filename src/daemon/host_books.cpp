@@ -16,6 +16,7 @@ void HostBooks::join(core::ClientId client, core::TenantId tenant, Actions& acti
   const bool is_new = clients_.emplace(client, Client{tenant}).second;
   NVS_ASSERT(is_new);
   ++tenants_[tenant].clients;
+  if (is_short_) actions.push_back(TellShort{client, true});
   pump(actions);
 }
 
@@ -23,6 +24,7 @@ void HostBooks::leave(core::ClientId id, Actions& actions) {
   const auto found = clients_.find(id);
   NVS_ASSERT(found != clients_.end());
   set_kept(found->second, 0);
+  set_lacks(found->second, 0);
   const Client client = std::move(found->second);
   clients_.erase(found);
   if (client.has_asked) --askers_;
@@ -80,7 +82,7 @@ void HostBooks::need(core::ClientId id, std::uint64_t request, std::uint64_t byt
       std::min(divided_up(bytes, plan_.segment_bytes), allowance(tenant));
   const std::uint64_t promised = std::min(bytes, segments * plan_.segment_bytes);
   if (segments > 0) {
-    wishes_.push_back({id, client.tenant, request, segments, promised});
+    wishes_.push_back({id, client.tenant, request, segments, promised, false});
     promised_ += segments;
     tenant.promised += segments;
   }
@@ -105,6 +107,56 @@ void HostBooks::keep(core::ClientId id, std::uint64_t bytes, Actions& actions) {
   const std::uint64_t segments = divided_up(bytes, plan_.segment_bytes);
   set_kept(client, std::min(segments, allowance(tenants_.at(client.tenant))));
   pump(actions);
+}
+
+std::uint64_t HostBooks::promised_to(core::ClientId id) const {
+  std::uint64_t promised = 0;
+  for (const Wish& wish : wishes_) promised += wish.client == id ? wish.segments : 0;
+  return promised;
+}
+
+void HostBooks::set_lacks(Client& client, std::uint64_t segments) {
+  lacks_ += segments - client.lacks;
+  client.lacks = segments;
+}
+
+// No more than it could ever have: whoever has all of the pool and says that it lacks some makes
+// nobody give anything back.
+void HostBooks::lack(core::ClientId id, std::uint64_t bytes, Actions& actions) {
+  Client& client = clients_.at(id);
+  const std::uint64_t promised = promised_to(id);
+  const std::uint64_t lacks = divided_up(bytes, std::max<std::uint64_t>(plan_.segment_bytes, 1));
+  const std::uint64_t more = plan_.segments - client.held.size() - client.kept - promised;
+  set_lacks(client, std::min(lacks - std::min(lacks, promised), more));
+  is_starved_ = false;  // it is time to try again
+  pump(actions);
+}
+
+// A segment each in turn, to the tenant that has least.
+void HostBooks::promise_to_lacking() {
+  const auto has_less = [this](const auto& a, const auto& b) {
+    const std::uint64_t a_owns = tenants_.at(a.second.tenant).owned();
+    const std::uint64_t b_owns = tenants_.at(b.second.tenant).owned();
+    return a_owns != b_owns ? a_owns < b_owns : a.first < b.first;
+  };
+  while (lacks_ > 0 && !is_starved_ && owned() < plan_.segments) {
+    auto next = clients_.end();
+    for (auto one = clients_.begin(); one != clients_.end(); ++one) {
+      if (one->second.lacks == 0) continue;
+      if (next == clients_.end() || has_less(*one, *next)) next = one;
+    }
+    const core::TenantId tenant = next->second.tenant;
+    set_lacks(next->second, next->second.lacks - 1);
+    wishes_.push_back({next->first, tenant, 0, 1, plan_.segment_bytes, true});
+    ++promised_;
+    ++tenants_.at(tenant).promised;
+  }
+}
+
+void HostBooks::tell_short(Actions& actions) {
+  if (is_short_ == (lacks_ > 0)) return;
+  is_short_ = lacks_ > 0;
+  for (const auto& [id, client] : clients_) actions.push_back(TellShort{id, is_short_});
 }
 
 bool HostBooks::give_back(core::ClientId id, SegmentId segment, Actions& actions) {
@@ -132,6 +184,11 @@ void HostBooks::failed(SegmentId segment, Actions& actions) {
   for (const Wish& wish : wishes_) {
     promised_ -= wish.segments;
     tenants_.at(wish.tenant).promised -= wish.segments;
+    if (wish.is_lack) {
+      Client& client = clients_.at(wish.client);
+      set_lacks(client, client.lacks + wish.segments);
+      continue;
+    }
     deny(wish.client, wish.request, wire::HostDenial::no_memory, wish.bytes, actions);
   }
   wishes_.clear();
@@ -158,6 +215,8 @@ std::uint64_t HostBooks::aim() const {
 }
 
 void HostBooks::pump(Actions& actions) {
+  promise_to_lacking();
+  tell_short(actions);
   while (!ready_.empty() && !wishes_.empty()) {
     const SegmentId segment = ready_.back();
     ready_.pop_back();

@@ -43,7 +43,11 @@ class HostBooks {
     wire::HostDenial reason;
     std::uint64_t bytes;
   };
-  using Action = std::variant<Touch, Free, HandOver, Deny>;
+  struct TellShort {  // somebody lacks what is lent to others, or nobody any more
+    core::ClientId client;
+    bool is_short;
+  };
+  using Action = std::variant<Touch, Free, HandOver, Deny, TellShort>;
   using Actions = std::vector<Action>;
 
   explicit HostBooks(const HostPlan& plan) : plan_(plan) {}
@@ -56,6 +60,9 @@ class HostBooks {
   // It has so much from an earlier daemon, which counts against the cap as if it were lent now: a
   // client that lies gains no more than by asking. Replaces what it said before.
   void keep(core::ClientId client, std::uint64_t bytes, Actions& actions);
+  // It lacks so much for what must leave a GPU now, beyond what was promised: it gets it before all
+  // others, of any part of the pool, as soon as there is some. Replaces what it said before.
+  void lack(core::ClientId client, std::uint64_t bytes, Actions& actions);
   // False: it does not hold that segment.
   bool give_back(core::ClientId client, SegmentId segment, Actions& actions);
 
@@ -72,6 +79,7 @@ class HostBooks {
     bool has_asked = false;
     std::set<SegmentId> held = {};
     std::uint64_t kept = 0;  // from an earlier daemon, in our segments
+    std::uint64_t lacks = 0;
   };
   struct Tenant {
     std::uint64_t clients = 0;
@@ -87,6 +95,7 @@ class HostBooks {
     std::uint64_t request;
     std::uint64_t segments;
     std::uint64_t bytes;
+    bool is_lack;  // and has no request
   };
 
   std::uint64_t allowance(const Tenant& tenant) const;
@@ -94,6 +103,10 @@ class HostBooks {
   std::uint64_t existing() const;
   std::uint64_t owned() const { return held_ + promised_ + kept_; }
   void set_kept(Client& client, std::uint64_t segments);
+  void set_lacks(Client& client, std::uint64_t segments);
+  std::uint64_t promised_to(core::ClientId id) const;
+  void promise_to_lacking();
+  void tell_short(Actions& actions);
   // How many segments there should be that nobody holds.
   std::uint64_t aim() const;
   void pump(Actions& actions);
@@ -113,6 +126,8 @@ class HostBooks {
   std::uint64_t held_ = 0;
   std::uint64_t promised_ = 0;
   std::uint64_t kept_ = 0;
+  std::uint64_t lacks_ = 0;
+  bool is_short_ = false;     // as clients were last told
   std::uint64_t askers_ = 0;  // clients that have ever asked
   std::uint64_t refused_ = 0;
   bool is_starved_ = false;  // the system had no memory when it was last asked

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/host_books.h"
 
+#include <map>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -19,13 +20,16 @@ TEST(HostPlan, SegmentsFollowTheCap) {
   EXPECT_EQ(none.segments, 0U);
   EXPECT_EQ(none.cap_bytes, 0U);
   const HostPlan least = plan_host_memory(kHostMemoryMin);
-  EXPECT_EQ(least.segment_bytes, wire::kHostSegmentUnit);
-  EXPECT_EQ(least.segments, kHostSegmentsMin);
-  EXPECT_EQ(least.reserve, 2U);
+  EXPECT_EQ(least.segment_bytes, kHostSegmentLeast) << "a chunk fits into it";
+  EXPECT_EQ(least.segments, 1U);
+  EXPECT_EQ(least.reserve, 0U);
   const HostPlan small = plan_host_memory(kGib + kGib / 2);
-  EXPECT_EQ(small.segment_bytes, kGib / 8);
-  EXPECT_EQ(small.segments, 12U);
-  EXPECT_EQ(small.reserve, 3U);
+  EXPECT_EQ(small.segment_bytes, kGib / 16);
+  EXPECT_EQ(small.segments, 24U);
+  EXPECT_EQ(small.reserve, 6U);
+  const HostPlan middle = plan_host_memory(5 * kGib);
+  EXPECT_EQ(middle.segment_bytes, kGib / 8);
+  EXPECT_EQ(middle.segments, 40U);
   const HostPlan large = plan_host_memory(100 * kGib + 5);
   EXPECT_EQ(large.segment_bytes, kGib / 4);
   EXPECT_EQ(large.segments, 400U);
@@ -49,6 +53,8 @@ class HostBooksTest : public ::testing::Test {
         books_.freed(free->segment, actions_);
       } else if (const auto* given = std::get_if<HostBooks::HandOver>(&action)) {
         given_.push_back(*given);
+      } else if (const auto* told = std::get_if<HostBooks::TellShort>(&action)) {
+        is_short_[told->client] = told->is_short;
       } else {
         denied_.push_back(std::get<HostBooks::Deny>(action));
       }
@@ -62,10 +68,11 @@ class HostBooksTest : public ::testing::Test {
     return found == view.tenants.end() ? 0 : found->second / kBooksSegment;
   }
 
-  HostBooks books_{plan_host_memory(8 * kBooksSegment)};
+  HostBooks books_{HostPlan{8 * kBooksSegment, kBooksSegment, 8, 2}};
   HostBooks::Actions actions_;
   std::vector<HostBooks::HandOver> given_;
   std::vector<HostBooks::Deny> denied_;
+  std::map<core::ClientId, bool> is_short_;  // as they were told
 };
 
 TEST_F(HostBooksTest, ARequestIsServedPieceByPiece) {
@@ -281,11 +288,104 @@ TEST_F(HostBooksTest, WhatWasKeptTakesThePlaceOfWhatWasMadeAhead) {
   EXPECT_EQ(books_.view().ready_bytes, kBooksSegment);
 }
 
-TEST_F(HostBooksTest, WithoutAPoolNothingIsKept) {
+TEST_F(HostBooksTest, WithoutAPoolNothingIsKeptOrLacking) {
   HostBooks none{HostPlan{}};
   none.join(kFirst, tenant(1), actions_);
   none.keep(kFirst, kBooksSegment, actions_);
+  none.lack(kFirst, kBooksSegment, actions_);
   EXPECT_EQ(none.view().kept_bytes, 0U);
+  EXPECT_TRUE(actions_.empty());
+}
+
+TEST_F(HostBooksTest, WhoLacksMemoryGetsTheOthersQuarterToo) {
+  join(kFirst, 1);
+  need(kFirst, 8);
+  EXPECT_EQ(held(1), 6U);
+  books_.lack(kFirst, kBooksSegment + 1, actions_);
+  EXPECT_EQ(held(1), 8U);
+  EXPECT_TRUE(is_short_.empty()) << "there was enough";
+}
+
+TEST_F(HostBooksTest, ThePoolIsShortUntilNobodyLacksAnything) {
+  join(kFirst, 1);
+  join(kSecond, 2);
+  need(kFirst, 6);
+  need(kSecond, 2);
+  work();
+  books_.lack(kSecond, 2 * kBooksSegment, actions_);
+  work();
+  EXPECT_EQ(is_short_, (std::map<core::ClientId, bool>{{kFirst, true}, {kSecond, true}}));
+  join(kThird, 3);
+  work();
+  EXPECT_TRUE(is_short_.at(kThird)) << "who comes is told";
+  ASSERT_TRUE(books_.give_back(kFirst, given_.at(0).segment, actions_));
+  EXPECT_EQ(held(2), 3U);
+  EXPECT_TRUE(is_short_.at(kFirst)) << "one more is missing";
+  ASSERT_TRUE(books_.give_back(kFirst, given_.at(2).segment, actions_));
+  EXPECT_EQ(held(2), 4U);
+  EXPECT_EQ(is_short_,
+            (std::map<core::ClientId, bool>{{kFirst, false}, {kSecond, false}, {kThird, false}}));
+}
+
+TEST_F(HostBooksTest, WhatIsPromisedIsNotLacking) {
+  join(kFirst, 1);
+  books_.need(kFirst, 1, 2 * kBooksSegment, actions_);
+  books_.lack(kFirst, 2 * kBooksSegment, actions_);
+  EXPECT_EQ(held(1), 2U);
+}
+
+TEST_F(HostBooksTest, WhoLacksNothingAnyMoreOrLeavesEndsTheShortage) {
+  join(kFirst, 1);
+  join(kSecond, 2);
+  books_.lack(kFirst, 8 * kBooksSegment, actions_);
+  EXPECT_EQ(held(1), 8U);
+  books_.lack(kSecond, 1, actions_);
+  work();
+  EXPECT_TRUE(is_short_.at(kFirst));
+  books_.lack(kSecond, 0, actions_);
+  work();
+  EXPECT_FALSE(is_short_.at(kFirst));
+  books_.lack(kSecond, 1, actions_);
+  books_.leave(kSecond, actions_);
+  work();
+  EXPECT_FALSE(is_short_.at(kFirst));
+}
+
+TEST_F(HostBooksTest, WhoHasAllOfItLacksNothing) {
+  join(kFirst, 1);
+  join(kSecond, 2);
+  books_.lack(kFirst, 1000 * kBooksSegment, actions_);
+  books_.lack(kFirst, 1000 * kBooksSegment, actions_);
+  EXPECT_EQ(held(1), 8U);
+  EXPECT_TRUE(is_short_.empty());
+}
+
+TEST_F(HostBooksTest, WhatIsFreeIsSharedByThoseWhoLackIt) {
+  join(kFirst, 1);
+  join(kSecond, 2);
+  join(kThird, 3);
+  books_.lack(kThird, 8 * kBooksSegment, actions_);
+  EXPECT_EQ(held(3), 8U);
+  books_.lack(kFirst, 8 * kBooksSegment, actions_);
+  books_.lack(kSecond, 2 * kBooksSegment, actions_);
+  books_.leave(kThird, actions_);
+  EXPECT_EQ(held(1), 6U);
+  EXPECT_EQ(held(2), 2U);
+}
+
+TEST_F(HostBooksTest, WithoutMemoryWhoLacksItWaitsForItsNextWord) {
+  join(kFirst, 1);
+  books_.lack(kFirst, kBooksSegment, actions_);
+  const auto touch = std::get<HostBooks::Touch>(actions_.at(0));
+  actions_.clear();
+  books_.failed(touch.segment, actions_);
+  work();
+  EXPECT_TRUE(is_short_.at(kFirst)) << "others may give theirs to the system";
+  EXPECT_EQ(books_.view().touching_bytes, 0U) << "it is not tried without end";
+  EXPECT_TRUE(denied_.empty());
+  books_.lack(kFirst, kBooksSegment, actions_);
+  EXPECT_EQ(held(1), 1U);
+  EXPECT_FALSE(is_short_.at(kFirst));
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ import unittest
 from daemon_case import DaemonCase
 from wire_client import GOODBYE_GARBAGE, GOODBYE_STOPPING, PATIENCE_S, Client, encode
 
-SEGMENT = 2 << 20
-SEGMENTS = 8  # of the smallest pool
+SEGMENT = 64 << 20
+SEGMENTS = 8
 RESERVE = 2
 NO_POOL, FULL, SHARE = 1, 2, 3  # HostDenial
 BLOCK = 512  # of st_blocks
@@ -28,7 +28,7 @@ def bytes_made(memfd):
 
 class HostMemoryCase(DaemonCase):
     def start(self, *arguments, **more):
-        return super().start("--host-memory", "16MiB", *arguments, **more)
+        return super().start("--host-memory", "512MiB", *arguments, **more)
 
     def joined(self, run, **fields):
         client = self.connect()
@@ -126,6 +126,24 @@ class Lending(HostMemoryCase):
         first.close()
         second.close()
         self.wait_for_pool(ready_bytes=0, touching_bytes=0, held_bytes=0, freeing_bytes=0)
+
+    def test_who_lacks_memory_gets_what_another_gives_back(self):
+        self.start()
+        first, second = self.joined(1), self.joined(2)
+        memory = self.segments(first, 6, request=1)
+        self.segments(second, 2, request=2)
+        second.send("LackHost", bytes=SEGMENT + 1)
+        for client in (first, second):
+            client.expect("HostShort", is_short=1)
+        third = self.joined(3)
+        third.expect("HostShort", is_short=1)
+        for number, _ in memory[:2]:
+            first.send("HostDone", segment=number)
+        for client in (first, second, third):
+            client.expect("HostShort", is_short=0)
+        for _ in range(2):
+            self.segment(second, 0)
+        self.assertEqual(self.pool()["held_bytes"], SEGMENTS * SEGMENT)
 
     def test_without_a_pool_all_is_denied(self):
         self.start("--host-memory", "0")
@@ -229,6 +247,8 @@ class Faults(HostMemoryCase):
             (encode("NeedHost", bytes=0), "out of its range"),
             (encode("NeedHost", bytes=(1 << 50) + 1), "out of its range"),
             (encode("KeptHost", bytes=(1 << 50) + 1), "out of its range"),
+            (encode("LackHost", bytes=(1 << 50) + 1), "out of its range"),
+            (encode("HostShort", is_short=1), "other side"),
             (encode("NeedHost", bytes=1)[:-1], "wrong length"),
             (encode("HostDone", segment=number), missing),
             (encode("HostDone", segment=0), missing),

@@ -19,12 +19,13 @@ struct HostPlan {
 };
 
 // Below kHostMemoryMin there is no pool. Segments are smaller where the cap is small, so that there
-// are always some to be shared out.
+// are some to be shared out.
 inline HostPlan plan_host_memory(std::uint64_t cap_bytes) {
   HostPlan plan;
   if (cap_bytes < kHostMemoryMin) return plan;
   plan.cap_bytes = cap_bytes;
-  plan.segment_bytes = std::min(std::bit_floor(cap_bytes / kHostSegmentsMin), kHostSegmentBytes);
+  plan.segment_bytes = std::clamp(std::bit_floor(cap_bytes / kHostSegmentsAim), kHostSegmentLeast,
+                                  kHostSegmentBytes);
   plan.segments = cap_bytes / plan.segment_bytes;
   plan.reserve = std::min(kHostReserveBytes, cap_bytes / 4) / plan.segment_bytes;
   return plan;

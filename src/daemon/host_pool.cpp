@@ -37,6 +37,11 @@ void HostPool::keep(core::ClientId client, const wire::KeptHost& kept) {
   perform();
 }
 
+void HostPool::lack(core::ClientId client, const wire::LackHost& lack) {
+  books_.lack(client, lack.bytes, actions_);
+  perform();
+}
+
 bool HostPool::give_back(core::ClientId client, const wire::HostDone& done) {
   const bool was_held = books_.give_back(client, static_cast<SegmentId>(done.segment), actions_);
   perform();
@@ -120,11 +125,19 @@ void HostPool::perform(const HostBooks::Deny& deny) {
        {"bytes", deny.bytes}});
 }
 
+void HostPool::perform(const HostBooks::TellShort& tell) {
+  answers_.push_back({tell.client, wire::HostShort{tell.is_short ? 1U : 0U, 0}});
+}
+
 std::vector<HostPool::Answer> HostPool::take_answers() { return std::exchange(answers_, {}); }
 
 void HostPool::send(const Answer& answer, Session& session) const {
   if (const auto* denied = std::get_if<wire::HostDenied>(&answer.message)) {
     session.send(*denied);
+    return;
+  }
+  if (const auto* level = std::get_if<wire::HostShort>(&answer.message)) {
+    session.send(*level);
     return;
   }
   const auto& message = std::get<wire::HostSegment>(answer.message);

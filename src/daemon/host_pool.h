@@ -41,12 +41,13 @@ class HostPool {
   void leave(core::ClientId client);
   void need(core::ClientId client, const wire::NeedHost& need);
   void keep(core::ClientId client, const wire::KeptHost& kept);
+  void lack(core::ClientId client, const wire::LackHost& lack);
   // False: the segment is not that client's.
   bool give_back(core::ClientId client, const wire::HostDone& done);
 
   struct Answer {
     core::ClientId client;
-    std::variant<wire::HostSegment, wire::HostDenied> message;
+    std::variant<wire::HostSegment, wire::HostDenied, wire::HostShort> message;
   };
   // What there is to tell clients since it was last called.
   std::vector<Answer> take_answers();
@@ -62,6 +63,7 @@ class HostPool {
   void perform(const HostBooks::Free& free);
   void perform(const HostBooks::HandOver& hand_over);
   void perform(const HostBooks::Deny& deny);
+  void perform(const HostBooks::TellShort& tell);
 
   HostPlan plan_;
   os::MemfdHugePages huge_pages_;

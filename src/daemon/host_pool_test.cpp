@@ -18,6 +18,7 @@ namespace nvs::daemon {
 namespace {
 
 constexpr std::uint64_t kPoolSegment = wire::kHostSegmentUnit;
+constexpr HostPlan kPoolPlan{8 * kPoolSegment, kPoolSegment, 8, 2};
 constexpr core::ClientId kPoolFirst{1}, kPoolSecond{2};
 constexpr core::TenantId kTenant{1}, kOtherTenant{2};
 
@@ -66,7 +67,7 @@ class HostPoolTest : public ::testing::Test {
   UniqueFd daemon_end_;
   TestClient client_{daemon_end_};
   Session session_{kPoolFirst, std::move(daemon_end_), Instant{}};
-  HostPool pool_{plan_host_memory(8 * kPoolSegment), workers(), {}, [this] { return available_; }};
+  HostPool pool_{kPoolPlan, workers(), {}, [this] { return available_; }};
 };
 
 TEST_F(HostPoolTest, SegmentsAreMadeWhenTheyArrive) {
@@ -122,7 +123,7 @@ TEST_F(HostPoolTest, DescriptorsGoWithTheirSegments) {
 TEST_F(HostPoolTest, WhatClientsHoldOutlivesTheDaemon) {
   Got got;
   {
-    HostPool pool{plan_host_memory(8 * kPoolSegment), workers(), {}, [this] { return available_; }};
+    HostPool pool{kPoolPlan, workers(), {}, [this] { return available_; }};
     pool.join(kPoolFirst, kTenant);
     got = get(pool, kPoolFirst);
     const auto mapping = *os::SharedMapping::create(got.memfd.get(), 0, kPoolSegment);

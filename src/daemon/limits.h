@@ -84,12 +84,13 @@ inline constexpr std::uint64_t kVisibleReservePart = 6;
 // A limit that has changed by less is not told again.
 inline constexpr std::uint64_t kLimitStep = std::uint64_t{64} << 20U;
 
-// Host memory that is lent to tenants, in segments of this size or smaller: at least so many make
-// up the cap. The smallest one is a huge page. A client makes a segment known to the driver at
-// once, which keeps the program from launching for so long: 40 ms.
+// Host memory that is lent to tenants, in segments of this size; or smaller, so that so many make
+// up the cap; but never so small that a chunk of a GPU's memory, which has 64 MiB at most, fits
+// into none of them. A cap below one segment is none.
 inline constexpr std::uint64_t kHostSegmentBytes = std::uint64_t{256} << 20U;
-inline constexpr std::uint64_t kHostSegmentsMin = 8;
-inline constexpr std::uint64_t kHostMemoryMin = kHostSegmentsMin * (std::uint64_t{2} << 20U);
+inline constexpr std::uint64_t kHostSegmentLeast = std::uint64_t{64} << 20U;
+inline constexpr std::uint64_t kHostSegmentsAim = 32;
+inline constexpr std::uint64_t kHostMemoryMin = kHostSegmentLeast;
 // What is touched before anybody asks: this, or a quarter of the cap if that is less.
 inline constexpr std::uint64_t kHostReserveBytes = std::uint64_t{16} << 30U;
 // No memory is lent while the system has less than this left.

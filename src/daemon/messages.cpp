@@ -110,6 +110,8 @@ Verdict Messages::take(Instant now, const Sender& sender, wire::Type type, const
       return decode_and_take<wire::Holds>(context, packet, size);
     case wire::Type::KeptHost:
       return decode_and_take<wire::KeptHost>(context, packet, size);
+    case wire::Type::LackHost:
+      return decode_and_take<wire::LackHost>(context, packet, size);
     default:
       return garbage("a second Hello");
   }
@@ -247,6 +249,11 @@ Verdict Messages::take_message(const Context& context, const wire::HostDone& don
 
 Verdict Messages::take_message(const Context& context, const wire::KeptHost& kept) {
   host_.keep(context.sender.session.id(), kept);
+  return std::nullopt;
+}
+
+Verdict Messages::take_message(const Context& context, const wire::LackHost& lack) {
+  host_.lack(context.sender.session.id(), lack);
   return std::nullopt;
 }
 

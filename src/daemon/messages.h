@@ -70,6 +70,7 @@ class Messages {
   Verdict take_message(const Context& context, const wire::HostDone& done);
   Verdict take_message(const Context& context, const wire::Holds& holds);
   Verdict take_message(const Context& context, const wire::KeptHost& kept);
+  Verdict take_message(const Context& context, const wire::LackHost& lack);
 
   std::optional<core::GpuId> gpu_for(const Context& context, const UuidBytes& uuid);
 

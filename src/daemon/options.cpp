@@ -72,7 +72,7 @@ void declare(CLI::App& app, Words& words, Options& options) {
       ->allow_extra_args(false);
   add("--host-memory", words.host_memory, "SIZE",
       "lend programs no more of the machine's memory than this for what does not fit into GPUs; 0: "
-      "none (default: half of it)");
+      "none, else at least 64MiB (default: half of it)");
   app.add_flag("--exit-when-unused", options.exit_when_unused,
                "end when every program that came has ended");
   add("--log-level", words.log_level, "LEVEL",
@@ -150,7 +150,7 @@ std::string read_host_memory(const Words& words, Options& options) {
   options.host_memory_bytes = words.host_memory == "0" ? 0 : parse_size(words.host_memory);
   const auto bytes = options.host_memory_bytes;
   if (bytes && (*bytes == 0 || *bytes >= kHostMemoryMin)) return "";
-  return "--host-memory is 0, or a size of at least 16MiB such as 64GiB, not '" +
+  return "--host-memory is 0, or a size of at least 64MiB such as 64GiB, not '" +
          words.host_memory + "'";
 }
 

@@ -45,7 +45,7 @@ TEST(Options, AreRead) {
   EXPECT_EQ(options.gpu_memory.each, std::uint64_t{16} << 30U);
   EXPECT_EQ(options.host_memory_bytes, std::uint64_t{64} << 30U);
   EXPECT_EQ(parsed({"--host-memory", "0"}).host_memory_bytes, 0U);
-  EXPECT_EQ(parsed({"--host-memory", "16MiB"}).host_memory_bytes, 16U << 20U);
+  EXPECT_EQ(parsed({"--host-memory", "64MiB"}).host_memory_bytes, 64U << 20U);
   EXPECT_TRUE(options.exit_when_unused);
   EXPECT_EQ(options.log_levels.general, Level::debug);
 }
@@ -96,7 +96,7 @@ TEST(Options, MistakesAreNamed) {
       {{"--gpu-memory", "0=16GiB"}, "whole UUID, as nvidia-smi -L shows it, not '0'"},
       {{"--gpu-memory", "GPU-01020304-0506-0708-090a-0b0c0d0e0f10=x"}, "UUID=SIZE, not 'GPU-0"},
       {{"--gpu-memory", "=1G"}, "whole UUID"},
-      {{"--host-memory", "15M"}, "--host-memory is 0, or a size of at least 16MiB"},
+      {{"--host-memory", "60M"}, "--host-memory is 0, or a size of at least 64MiB"},
       {{"--host-memory", "much"}, "such as 64GiB, not 'much'"},
       {{"--folder", ""}, "--folder needs a value"},
       {{"--folder", "x"}, "must be a path that begins with /"},

@@ -118,6 +118,7 @@ bool is_valid(const ShareMemory& share) {
 }
 bool is_valid(const UnshareMemory&) { return true; }
 bool is_valid(const OpenShared& open) { return open.index < kSharedChunksMax; }
+bool is_valid(const LackHost& lack) { return lack.bytes <= kHostBytesMax; }
 bool is_valid(const Welcome&) { return true; }
 bool is_valid(const GpuKnown& known) { return fits(known.ordinal) && known.known <= 1; }
 bool is_valid(const Open& open) { return fits(open.ordinal) && open.queue_bound_ns <= kLongest_ns; }
@@ -132,6 +133,7 @@ bool is_valid(const HostSegment& segment) {
 }
 // A newer daemon may have other reasons.
 bool is_valid(const HostDenied& denied) { return denied.reason != 0 && is_size(denied.bytes); }
+bool is_valid(const HostShort& level) { return level.is_short <= 1; }
 bool is_valid(const Allow& allow) {
   return fits(allow.ordinal) && allow.number != 0 && allow.bytes <= kGpuBytesMax;
 }

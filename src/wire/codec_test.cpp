@@ -168,6 +168,10 @@ TEST(Codec, FieldsOutOfRangeAreRefused) {
   EXPECT_FALSE(accepts(HostDenied{.reason = 1, .bytes = 0}));
   EXPECT_TRUE(accepts(KeptHost{kHostBytesMax}));
   EXPECT_FALSE(accepts(KeptHost{kHostBytesMax + 1}));
+  EXPECT_TRUE(accepts(LackHost{kHostBytesMax}));
+  EXPECT_FALSE(accepts(LackHost{kHostBytesMax + 1}));
+  EXPECT_TRUE(accepts(HostShort{.is_short = 1}));
+  EXPECT_FALSE(accepts(HostShort{.is_short = 2}));
   EXPECT_TRUE(accepts(Holds{.resident = 2, .clean = 2}));
   EXPECT_FALSE(accepts(Holds{.resident = 2, .clean = 3}));
   EXPECT_FALSE(accepts(Holds{.ordinal = kGpusMax}));
