@@ -134,7 +134,7 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
           os::watchdog_period(environment.watchdog_usec, environment.watchdog_pid, ::getpid())),
       start_(os::monotonic_now()),
       usage_(start_),
-      node_(options, std::move(parts.saved), start_, parts.host->view().cap_bytes),
+      node_(options, std::move(parts.saved), start_, parts.host->view()),
       host_(std::move(parts.host)),
       messages_(node_, *host_,
                 gpus ? Messages::Teachers::administrators : Messages::Teachers::anybody, self_),

@@ -78,13 +78,20 @@ std::optional<std::uint64_t> MemoryBooks::measure(core::GpuId id, std::uint64_t 
   return gpu.capacity.bytes();
 }
 
+// Each process has segments of its own, the last of which is not full, and for memory to change
+// places one segment must be nobody's.
+std::uint64_t MemoryBooks::host_bytes_for(std::uint64_t processes) const {
+  return host_bytes_ - std::min(host_bytes_, (processes + 1) * segment_bytes_);
+}
+
 // Limits depend on all clients of the GPU only while more is wanted than there is, or less is left
 // of it than somebody was shown.
 void MemoryBooks::review(core::GpuId id) {
   Gpu& gpu = gpus_[core::index_of(id)];
   if (gpu.capacity.size() == 0) return;
   const std::uint64_t on_gpu = gpu.capacity.bytes();
-  Demand demand{gpu.sum.allocated(), gpu.sum.asked, on_gpu + host_bytes_, on_gpu};
+  const std::uint64_t places = on_gpu + host_bytes_for(gpu.processes);
+  Demand demand{gpu.sum.allocated(), gpu.sum.asked, places, on_gpu};
   // What others have that cannot be moved never makes room.
   const auto reach_of = [&](const Client& one) {
     return on_gpu - std::min(on_gpu, gpu.sum.fixed - one.held.fixed);
@@ -97,7 +104,11 @@ void MemoryBooks::review(core::GpuId id) {
   for (auto& [client_id, client] : gpu.clients) {
     demand.on_gpu = reach_of(client);
     const std::uint64_t limit = limit_of(demand, client.total, client.held.allocated());
-    if (client.total == 0 || !is_news(client.limit, limit, client.total)) continue;
+    // Who waits for memory has to know whether there will be any.
+    const std::uint64_t wanted = client.held.allocated() + client.held.asked;
+    const bool decides = client.held.asked > 0 && (client.limit < wanted) != (limit < wanted);
+    const bool is_worth_it = decides || is_news(client.limit, limit, client.total);
+    if (client.total == 0 || !is_worth_it) continue;
     client.limit = limit;
     shown_.push_back({client_id, id, client.total, limit});
   }

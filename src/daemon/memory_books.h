@@ -17,8 +17,9 @@ namespace nvs::daemon {
 
 class MemoryBooks {
  public:
-  // `host_bytes`: what can be held in host memory, at most.
-  explicit MemoryBooks(std::uint64_t host_bytes) : host_bytes_(host_bytes) {}
+  // What can be held in host memory, at most, and in pieces of which size it is lent.
+  explicit MemoryBooks(std::uint64_t host_bytes, std::uint64_t segment_bytes = 0)
+      : host_bytes_(host_bytes), segment_bytes_(segment_bytes) {}
 
   // The next one, from 0 on. `physical` is what it has, `size` what it is treated as having; 0: not
   // known.
@@ -62,8 +63,10 @@ class MemoryBooks {
 
   void change(Gpu& gpu, Client& client, const HeldMemory& held);
   void review(core::GpuId id);
+  std::uint64_t host_bytes_for(std::uint64_t processes) const;
 
   std::uint64_t host_bytes_;
+  std::uint64_t segment_bytes_;
   std::vector<Gpu> gpus_;  // by GpuId
   std::vector<Shown> shown_;
 };

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "daemon/limits.h"
+
 namespace nvs::daemon {
 namespace {
 
@@ -106,6 +108,30 @@ TEST_F(MemoryBooksTest, WhatCouldNeverBeServedIsRefusedUntilItCould) {
   EXPECT_EQ(books_.take_shown(), (AllShown{{kSecond, kGpu, 15 * kGiB, 14 * kGiB}}));
   books_.hold(kSecond, kGpu, {.away = 12 * kGiB});
   EXPECT_EQ(books_.take_shown(), (AllShown{{kSecond, kGpu, 15 * kGiB, 15 * kGiB}}));
+}
+
+TEST_F(MemoryBooksTest, WhoWaitsForALittleIsToldThatItWillNotCome) {
+  constexpr std::uint64_t kLittle = kLimitStep / 2;
+  books_.use(kFirst, kGpu);
+  books_.use(kSecond, kGpu);
+  books_.hold(kFirst, kGpu, has(13 * kGiB + kLittle));
+  books_.take_shown();
+  const std::uint64_t away = 15 * kGiB - kLittle;
+  books_.hold(kSecond, kGpu, {.away = away, .asked = kLittle});
+  EXPECT_EQ(books_.take_shown().back(), (Shown{kSecond, kGpu, 15 * kGiB, away}));
+}
+
+TEST_F(MemoryBooksTest, HostMemoryIsNotAllOfUse) {
+  books_ = MemoryBooks(10 * kGiB, kGiB);
+  books_.add_gpu(20 * kGiB, 18 * kGiB);
+  books_.use(kFirst, kGpu);
+  books_.use(kSecond, kGpu);
+  books_.hold(kFirst, kGpu, has(14 * kGiB));
+  books_.hold(kSecond, kGpu, {.away = 10 * kGiB, .asked = kGiB});
+  books_.take_shown();
+  books_.hold(kSecond, kGpu, {.away = 10 * kGiB, .asked = 2 * kGiB});
+  EXPECT_EQ(books_.take_shown(), (AllShown{{kSecond, kGpu, 15 * kGiB, 11 * kGiB}}))
+      << "a segment for each of both, and one that they exchange";
 }
 
 TEST_F(MemoryBooksTest, WhoComesIntoACrowdIsToldItsLimit) {

@@ -27,7 +27,7 @@ class Memory(DaemonCase):
         self.set_free(free)
         nvml = {"NVSHARE_NVML": os.environ["FAKE_NVML"]}
         nvml["NVSHARE_FAKE_NVML_FREE"] = str(self.free_file)
-        return super().start("--host-memory", "16MiB", *arguments, **nvml)
+        return super().start("--host-memory", "512MiB", *arguments, **nvml)
 
     def set_free(self, free):
         new = self.free_file.with_suffix(".new")
@@ -72,7 +72,8 @@ class Memory(DaemonCase):
         other.send("Holds", ordinal=0, away=6 * GIB)
         other.ping(1)
         client.send("Holds", ordinal=0, **held, asked=4 * GIB)
-        left = self.gpu()["capacity_bytes"] + (16 << 20) - 10 * GIB  # with the host memory
+        # With the host memory, less one segment for each of both and one that they exchange.
+        left = self.gpu()["capacity_bytes"] + (5 << 26) - 10 * GIB
         client.expect("Visible", total=VISIBLE, limit=4 * GIB + left)
         other.expect("Visible", total=total, limit=6 * GIB + left)
         client.send("Holds", ordinal=0, **held)

@@ -12,8 +12,11 @@
 
 namespace nvs::daemon {
 
-Node::Node(const Options& options, SavedState saved, Instant start, std::uint64_t host_bytes)
-    : options_(options), saved_(std::move(saved)), start_(start), memory_(host_bytes) {}
+Node::Node(const Options& options, SavedState saved, Instant start, const HostView& host)
+    : options_(options),
+      saved_(std::move(saved)),
+      start_(start),
+      memory_(host.cap_bytes, host.segment_bytes) {}
 
 void Node::step(Instant now, const core::Event& event, Effects& effects) {
   trace_.record(now, event);

@@ -26,8 +26,8 @@ using Effects = std::vector<core::Effect>;
 
 class Node {
  public:
-  // `host_bytes`: how much host memory there is for what is moved out of GPUs.
-  Node(const Options& options, SavedState saved, Instant start, std::uint64_t host_bytes = 0);
+  // `host`: the memory that there is for what is moved out of GPUs.
+  Node(const Options& options, SavedState saved, Instant start, const HostView& host = {});
 
   // Effects are appended.
   void step(Instant now, const core::Event& event, Effects& effects);
