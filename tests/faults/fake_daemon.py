@@ -25,12 +25,16 @@ class FakeDaemon:
         if self.client:
             self.client.close()
 
-    def greet(self):
-        """Takes a client, and is asked for its first window."""
+    def meet_again(self):
+        """Takes a client, who may have been another daemon's."""
         self.client, _ = self.listener.accept()
         self.client.settimeout(PATIENCE_S)
         self.expect("Hello")
         self.send("Welcome", client=1, tenant=1)
+
+    def greet(self):
+        """Takes a client, and is asked for its first window."""
+        self.meet_again()
         self.expect("UseGpu")
         self.welcome_gpu()
         self.expect("Want")

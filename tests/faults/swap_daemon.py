@@ -12,6 +12,7 @@ from wire_client import decode, encode
 SHARED = 1  # AllowFlag
 SHORT = 1  # HoldsFlag
 SEGMENT = 256 << 20
+CHUNK = 64 << 20  # at most
 ALL = 1 << 40
 
 
@@ -20,7 +21,8 @@ class SwapDaemon(FakeDaemon):
         super().__init__(folder)
         self.number = 0
         self.host_left = host_bytes
-        self.lent = 0
+        self.lent = self.lent_bytes = 0
+        self.given_back = []
         self.holds = None
         self.drains = 0
         self.on_holds = []  # called with each one that comes
@@ -39,23 +41,30 @@ class SwapDaemon(FakeDaemon):
             self.lend(message)
         elif message.name == "Drained":
             self.drains += 1
+        elif message.name == "LackHost" and message.bytes > 0:
+            self.lend(message)
+        elif message.name == "HostDone":
+            self.given_back.append(message.segment)
         elif message.name == "Holds":
             self.holds = message
             for call in list(self.on_holds):
                 call(message)
 
     def lend(self, need):
+        """What NeedHost or LackHost says."""
         left = need.bytes
+        request = need.fields.get("request", 0)
         while left > 0:
-            size = min(left, SEGMENT)
+            size = min(-(-left // CHUNK) * CHUNK, SEGMENT)
             if size > self.host_left:
-                self.send("HostDenied", reason=2, request=need.request, bytes=left)
+                self.send("HostDenied", reason=2, request=request, bytes=left)
                 return
             self.host_left -= size
             self.lent += 1
+            self.lent_bytes += size
             file = os.memfd_create("segment", os.MFD_CLOEXEC)
             os.truncate(file, size)
-            packet = encode("HostSegment", request=need.request, segment=self.lent, bytes=size)
+            packet = encode("HostSegment", request=request, segment=self.lent, bytes=size)
             socket.send_fds(self.client, [packet], [file])
             os.close(file)
             left -= size

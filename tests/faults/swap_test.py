@@ -7,6 +7,7 @@ The daemon is a script, so that every step happens when the test says so.
 usage: swap_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 """
 
+import shutil
 import time
 import unittest
 
@@ -96,6 +97,44 @@ class Swap(FaultCase):
         for keep in (200, 64, 130, 0, 256, 10, 100):
             self.daemon.allow(keep * MIB)
         self.daemon.swap_in()
+        self.ends_well(tenant)
+
+    def test_host_memory_goes_back_while_others_lack_it(self):
+        tenant = self.begin("add", "--rewrite", "--seconds", "1")
+        self.daemon.close()
+        self.daemon.swap_out()
+        self.daemon.send("HostShort", is_short=1)
+        self.daemon.swap_in()
+        for _ in range(2):
+            while len(self.daemon.given_back) < self.daemon.lent:
+                self.daemon.expect("HostDone")
+            self.assertEqual(len(set(self.daemon.given_back)), self.daemon.lent)
+            self.run_a_while()
+            held = self.daemon.swap_out()  # and now it lacks some itself
+            self.assertGreaterEqual(held.host, 250 * MIB)
+            self.assertEqual(self.daemon.swap_in().away, 0)
+        self.daemon.send("HostShort", is_short=0)
+        self.ends_well(tenant)
+
+    def test_what_was_kept_from_an_earlier_daemon_goes_back_too(self):
+        tenant = self.begin("add", "--rewrite", "--seconds", "3")
+        self.daemon.close()
+        self.daemon.swap_out()
+        self.daemon.swap_in()
+        lent = self.daemon.lent_bytes
+        self.daemon.end()
+        shutil.rmtree(self.folder)
+        self.start_daemon()
+        self.daemon.meet_again()
+        self.assertEqual(self.daemon.expect("KeptHost").bytes, lent)
+        self.daemon.expect("UseGpu")
+        self.daemon.welcome_gpu()
+        self.daemon.allow(ALL)
+        self.daemon.send("HostShort", is_short=1)
+        while (left := self.daemon.expect("KeptHost").bytes) > 0:
+            self.assertLess(left, lent)
+            lent = left
+        self.assertEqual(self.daemon.given_back, [], "the new one knows nothing of them")
         self.ends_well(tenant)
 
     def test_no_window_while_memory_is_away(self):

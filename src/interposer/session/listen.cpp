@@ -42,7 +42,7 @@ void take_segment(const char* packet, std::size_t size, int file) {
   wire::HostSegment message;
   if (file < 0) return;
   if (wire::decode(packet, size, message)) {
-    swap::host_lent(message.bytes, file);
+    swap::host_lent(message.segment, message.bytes, file);
   } else {
     os::close_file(file);
   }
@@ -147,6 +147,10 @@ void hear(const char* packet, std::size_t size, int file) {
     case wire::Type::HostDenied:
       return take<wire::HostDenied>(
           packet, size, [](const wire::HostDenied& denied) { swap::host_denied(denied.bytes); });
+    case wire::Type::HostShort:
+      return take<wire::HostShort>(packet, size, [](const wire::HostShort& level) {
+        swap::set_host_short(level.is_short != 0);
+      });
     case wire::Type::SharedGone:
       return take<wire::SharedGone>(packet, size, &shared_chunk_gone);
     case wire::Type::Pong:

@@ -27,11 +27,10 @@ constinit Mapping mappings[kMappingsMax] = {};
 constinit int mapping_count = 0;
 constinit int first_unknown = 0;  // all before it are known
 
-// Any context will do: what is known is known to all of them.
-void tell_driver(std::uint64_t address, std::uint64_t bytes) {
-  const auto tell = real<Row::cuMemHostRegister_v2>();
-  if (tell == nullptr) return;
-  auto* const pages = reinterpret_cast<void*>(address);
+// Any context will do: what is known is known to all of them. Calls `tell` in one after the other,
+// until it says that it is done.
+template <class Tell>
+bool in_any_context(Tell tell) {
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     for (int i = 0; i < contexts::kContextsMax; ++i) {
       CUcontext context = nullptr;
@@ -39,12 +38,40 @@ void tell_driver(std::uint64_t address, std::uint64_t bytes) {
       bool done = false;
       {
         const InContext current(context);
-        done = current.is_set() && tell(pages, bytes, CU_MEMHOSTREGISTER_PORTABLE) == CUDA_SUCCESS;
+        done = current.is_set() && tell();
       }
       contexts::give_back(i);
-      if (done) return;
+      if (done) return true;
     }
   }
+  return false;
+}
+
+void tell_driver(std::uint64_t address, std::uint64_t bytes) {
+  const auto tell = real<Row::cuMemHostRegister_v2>();
+  if (tell == nullptr) return;
+  auto* const pages = reinterpret_cast<void*>(address);
+  in_any_context([&] { return tell(pages, bytes, CU_MEMHOSTREGISTER_PORTABLE) == CUDA_SUCCESS; });
+}
+
+// False: it may know it still. It does not if it never took it, or if that went with a context.
+bool untell_driver(std::uint64_t address) {
+  const auto untell = real<Row::cuMemHostUnregister>();
+  if (untell == nullptr) return false;
+  bool is_unknown = false;
+  const bool is_done = in_any_context([&] {
+    const CUresult result = untell(reinterpret_cast<void*>(address));
+    is_unknown = is_unknown || result == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    return result == CUDA_SUCCESS;
+  });
+  return is_done || is_unknown;
+}
+
+int index_of(std::uint64_t address) {
+  for (int i = 0; i < mapping_count; ++i) {
+    if (mappings[i].begin == address) return i;
+  }
+  return -1;
 }
 
 void make_piece_known(Mapping& mapping) {
@@ -89,6 +116,25 @@ void make_known(std::uint64_t address, std::uint64_t bytes) {
     }
   }
   needing.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Forgot forget_piece(std::uint64_t address) {
+  if (needing.load(std::memory_order_relaxed) != 0) return Forgot::nothing;
+  const os::FutexGuard guard(known_lock);
+  const int index = index_of(address);
+  if (index < 0) return Forgot::all;  // it was never written down
+  Mapping& mapping = mappings[index];
+  mapping.end = mapping.known_end;
+  if (mapping.known_end > mapping.begin) {
+    const std::uint64_t aligned = (mapping.known_end - 1) / kKnownPiece * kKnownPiece;
+    const std::uint64_t piece = aligned > mapping.begin ? aligned : mapping.begin;
+    if (!untell_driver(piece)) return Forgot::nothing;
+    mapping.known_end = mapping.end = piece;
+  }
+  if (mapping.known_end > mapping.begin) return Forgot::some;
+  mapping = mappings[--mapping_count];
+  first_unknown = 0;
+  return Forgot::all;
 }
 
 void forget_known_in_child() {

@@ -22,6 +22,14 @@ Known make_next_known();
 // stretches are handed out from the front.
 void make_known(std::uint64_t address, std::uint64_t bytes);
 
+// The other way round: one piece of the mapping that begins there. Nothing of it may be in use.
+enum class Forgot : std::uint8_t {
+  some,    // there is more
+  all,     // and the mapping may go
+  nothing  // somebody needs a piece now, or the driver has no context for it or refuses
+};
+Forgot forget_piece(std::uint64_t address);
+
 void forget_known_in_child();
 
 }  // namespace nvs::interposer::swap

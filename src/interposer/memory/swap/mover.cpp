@@ -297,6 +297,7 @@ class Mover {
     const bool is_cancelled =
         what.event == ChunkEvent::out_cancelled || what.event == ChunkEvent::in_cancelled;
     if (!is_cancelled || is_end || outcome.handle != 0) changed(gpu_);
+    host_may_be_spare();
   }
 
   int gpu_ = 0;

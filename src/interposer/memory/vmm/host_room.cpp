@@ -3,7 +3,8 @@
 
 namespace nvs::interposer::vmm {
 
-bool HostRoom::add(std::uint64_t id, std::uint64_t bytes, std::uint64_t mapped_at) {
+bool HostRoom::add(std::uint64_t id, std::uint64_t bytes, std::uint64_t mapped_at,
+                   std::uint64_t number) {
   if (id == 0 || mapped_at == 0 || find(id) != nullptr) return false;
   if (bytes == 0 || bytes / kHostStep > UINT32_MAX || bytes > UINT64_MAX - mapped_at) return false;
   if (bytes > UINT64_MAX - line_end_) return false;
@@ -14,6 +15,7 @@ bool HostRoom::add(std::uint64_t id, std::uint64_t bytes, std::uint64_t mapped_a
     return false;
   }
   segment->id = id;
+  segment->number = number;
   segment->bytes = bytes;
   segment->mapped_at = mapped_at;
   segment->line_base = line_end_;
@@ -28,6 +30,13 @@ bool HostRoom::remove(std::uint64_t id) {
   segments_.erase(gone);
   pool_.drop(gone);
   return true;
+}
+
+void HostRoom::forget_numbers() {
+  for (HostSegment* one = segments_.after(std::uint64_t{0}); one != nullptr;
+       one = segments_.after(one->id)) {
+    one->number = 0;
+  }
 }
 
 HostPlace HostRoom::take(std::uint64_t bytes, Took& took) {

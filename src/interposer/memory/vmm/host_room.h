@@ -17,7 +17,8 @@ namespace nvs::interposer::vmm {
 inline constexpr std::uint64_t kHostStep = 2 * kMiB;
 
 struct HostSegment {
-  std::uint64_t id = 0;  // the daemon's; not 0
+  std::uint64_t id = 0;      // ours; not 0
+  std::uint64_t number = 0;  // the daemon's; 0: of one that is gone
   std::uint64_t bytes = 0;
   std::uint64_t mapped_at = 0;
 
@@ -30,9 +31,12 @@ class HostRoom {
   explicit constexpr HostRoom(MapPages map = &os::map_pages) : pool_(map), spans_(kHostStep, map) {}
 
   // False if the id is known, the size is not in steps, or there is no memory to write it down.
-  bool add(std::uint64_t id, std::uint64_t bytes, std::uint64_t mapped_at);
+  bool add(std::uint64_t id, std::uint64_t bytes, std::uint64_t mapped_at,
+           std::uint64_t number = 0);
   // False if it is not known or a place in it is taken.
   bool remove(std::uint64_t id);
+  // The daemon is gone, and its numbers with it.
+  void forget_numbers();
 
   // no_room: a segment is needed.
   HostPlace take(std::uint64_t bytes, Took& took);
