@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tenants with one thread: one that always has work, one whose kernel hangs, and one that reads
-// the machine's books.
+// Tenants with one thread: one that always has work, one with much memory, one whose kernel hangs,
+// and one that reads the machine's books.
+#include <vector>
+
 #include "tests/faults/programs/kit.h"
 
 namespace nvs::faults {
 
 constexpr std::uint64_t kFloats = 16'384;
+constexpr std::uint64_t kHolderNs = 1'000'000;
 
 // worker [GPU]
 int worker(int argc, char** argv) {
@@ -13,6 +16,23 @@ int worker(int argc, char** argv) {
   Counted data(gpu, kFloats);
   say("ready");
   work_until_stopped(gpu, data);
+  return 0;
+}
+
+// holder MIB COUNT: so many buffers of that size, in all of which something changes in turn.
+int holder(int argc, char** argv) {
+  if (argc < 2) return 2;
+  const Gpu gpu;
+  std::vector<Counted> all;
+  const std::uint64_t floats = (std::uint64_t{number(argv[0])} << 20U) / sizeof(float);
+  for (unsigned i = 0; i < number(argv[1]); ++i) all.emplace_back(gpu, floats);
+  say("ready");
+  for (std::uint64_t round = 0; !told_to_stop(); ++round) {
+    all[round % all.size()].step(nullptr, kHolderNs);
+    NVS_MUST(gpu->cuCtxSynchronize());
+    say_at(round);
+  }
+  for (const Counted& data : all) data.check(nullptr);
   return 0;
 }
 
