@@ -70,7 +70,8 @@ class Memory(DaemonCase):
         other = self.tenant(2, GPU)
         total = other.expect("Visible").total
         other.send("Holds", ordinal=0, away=6 * GIB)
-        other.ping(1)
+        reach = self.gpu()["capacity_bytes"] - GIB  # which the first one holds for good
+        other.expect("Visible", total=total, limit=reach)
         client.send("Holds", ordinal=0, **held, asked=4 * GIB)
         # With the host memory, less one segment for each of both and one that they exchange.
         left = self.gpu()["capacity_bytes"] + (5 << 26) - 10 * GIB
@@ -78,7 +79,7 @@ class Memory(DaemonCase):
         other.expect("Visible", total=total, limit=6 * GIB + left)
         client.send("Holds", ordinal=0, **held)
         client.expect("Visible", total=VISIBLE, limit=VISIBLE)
-        other.expect("Visible", total=total, limit=total)
+        other.expect("Visible", total=total, limit=reach)
 
     def test_what_moves_is_in_the_trace(self):
         self.start()
