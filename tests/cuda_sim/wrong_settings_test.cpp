@@ -49,7 +49,7 @@ std::string test_name(const testing::TestParamInfo<WrongSetting>& info) {
 constexpr const char* kWhole = "must be a whole number of at least 1";
 constexpr const char* kPositive = "must be a positive number";
 constexpr const char* kName = "must be 1 to 100 letters";
-constexpr const char* kCall = "must be FUNCTION:AFTER:TIMES:RESULT";
+constexpr const char* kCall = "must be FUNCTION[@THREAD]:AFTER:TIMES:RESULT";
 
 INSTANTIATE_TEST_SUITE_P(
     Each, WrongSettings,
