@@ -84,7 +84,7 @@ inline constexpr int kTurnSwaps = 5;
 inline constexpr int kTurnStalls = 19;
 // What is better, as long as everybody has a turn within so long.
 inline constexpr int kTurnStallsWished = 39;
-inline constexpr Duration kRoundWished = Duration::from_s(24);
+inline constexpr Duration kRoundWished = Duration::from_s(28);
 // How many turns a class may be passed over for higher ones, by class: as kFloorShare has it.
 inline constexpr int kTurnsPassedLow = 1000 / kFloorShareLow - 1;
 inline constexpr int kTurnsPassedNormal = 1000 / kFloorShareNormal - 1;
