@@ -182,6 +182,10 @@ bool Lane::set_to_zero(int slot, std::uint64_t device, std::uint64_t bytes) cons
   return is_begun;
 }
 
+bool Lane::is_done(int slot) const {
+  return real<Row::cuEventQuery>()(table[streams_].events[slot]) != CUDA_ERROR_NOT_READY;
+}
+
 bool Lane::wait(int slot) const {
   const Streams& streams = table[streams_];
   return real<Row::cuEventSynchronize>()(streams.events[slot]) == CUDA_SUCCESS;

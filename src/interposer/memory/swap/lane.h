@@ -31,6 +31,7 @@ class Lane {
   bool copy(Direction direction, int slot, std::uint64_t device, std::uint64_t host,
             std::uint64_t bytes) const;
   bool set_to_zero(int slot, std::uint64_t device, std::uint64_t bytes) const;
+  bool is_done(int slot) const;
   // False: the context is broken or the driver is gone, and nobody knows what was copied.
   bool wait(int slot) const;
 

@@ -24,6 +24,8 @@ constexpr std::int64_t kIdle_ns = 1'000'000'000;
 constexpr std::int64_t kShort_ns = 1'000'000;
 // Host memory is missing, or a context is about to end; a change wakes us sooner.
 constexpr std::int64_t kMissing_ns = 200'000'000;
+// A copy is under way, and more may be allowed any moment.
+constexpr std::int64_t kGlance_ns = 100'000;
 
 constinit std::atomic<bool> started[gate::kGpusMax] = {};
 
@@ -39,12 +41,13 @@ class Mover {
     Step step = Step::nothing;
     is_missing_ = false;
     do {
+      const std::uint32_t seen = rooms[gpu_].changes.load(std::memory_order_acquire);
       step = begin_next();
       // The first few by themselves, so that copying begins; then all others.
       const bool is_first = unhashed_ == kLeaving && in_flight_ == kLeaving;
       if (is_first || is_full() || step != Step::begun) hash_begun();
       submit_hashed();
-      if (in_flight_ > 0 && (is_full() || step != Step::begun)) finish_oldest();
+      if (in_flight_ > 0 && (is_full() || step != Step::begun)) finish_or_wait(seen, step);
     } while (step == Step::begun || in_flight_ > 0);
     if (step == Step::short_of_memory) return kShort_ns;
     return step == Step::missing || is_missing_ ? kMissing_ns : kIdle_ns;
@@ -213,6 +216,18 @@ class Mover {
     }
     const std::uint64_t host = host_address(flight.place);
     return flight.lane.copy(Direction::in, slot, flight.address, host, flight.move.bytes);
+  }
+
+  // Whoever brings memory in is allowed one chunk after the other, as others make room for it. The
+  // next one is made while the last one is copied.
+  void finish_or_wait(std::uint32_t seen, Step step) {
+    const Flight& oldest = flights_[oldest_];
+    const bool may_get_more = direction_ == Direction::in && !is_full();
+    if (may_get_more && oldest.stage == Stage::copying && !oldest.lane.is_done(oldest_)) {
+      wait_for_change(gpu_, seen, step == Step::nothing ? kGlance_ns : kShort_ns);
+    } else {
+      finish_oldest();
+    }
   }
 
   void finish_oldest() {
