@@ -117,7 +117,7 @@ class Swap(FaultCase):
         self.ends_well(tenant)
 
     def test_what_was_kept_from_an_earlier_daemon_goes_back_too(self):
-        tenant = self.begin("add", "--rewrite", "--seconds", "3")
+        tenant = self.begin("add", "--rewrite", "--seconds", "5")
         self.daemon.close()
         self.daemon.swap_out()
         self.daemon.swap_in()
@@ -130,6 +130,8 @@ class Swap(FaultCase):
         self.daemon.expect("UseGpu")
         self.daemon.welcome_gpu()
         self.daemon.allow(ALL)
+        self.daemon.open(BOUND_NS)
+        self.daemon.close()  # so that it does not end meanwhile
         self.daemon.send("HostShort", is_short=1)
         while (left := self.daemon.expect("KeptHost").bytes) > 0:
             self.assertLess(left, lent)
