@@ -8,7 +8,7 @@ usage: away_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 import unittest
 
 from fault_case import FaultCase
-from swap_daemon import ALL, SwapDaemon
+from swap_daemon import ALL, ScriptedDaemon
 
 MIB = 1 << 20
 TOTAL = 900 * MIB
@@ -17,22 +17,10 @@ LARGE = 100 * MIB + 5
 TAKEN = 100 * MIB + 2 * MIB // 16 + 2 * MIB
 
 
-class SizingDaemon(SwapDaemon):
-    def welcome_gpu(self):
-        self.send("Visible", ordinal=0, total=TOTAL, limit=TOTAL)
-        super().welcome_gpu()
-
-
-class Away(FaultCase):
+class Away(ScriptedDaemon, FaultCase):
     scale = 16
     time = 0.05
-
-    def start_daemon(self):
-        self.daemon = SizingDaemon(self.folder)
-        self.addCleanup(self.daemon.end)
-
-    def kill_daemon(self):
-        pass
+    visible = TOTAL
 
     def test_questions_and_graphs(self):
         tenant = self.tenant("away")

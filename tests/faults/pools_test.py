@@ -9,7 +9,7 @@ usage: pools_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 import unittest
 
 from fault_case import FaultCase
-from swap_daemon import ALL, SwapDaemon
+from swap_daemon import ALL, ScriptedDaemon
 
 MIB = 1 << 20
 BOUND_NS = 2_000_000
@@ -18,22 +18,10 @@ LARGE = 66 * MIB
 TOTAL = 300 * MIB
 
 
-class SizingDaemon(SwapDaemon):
-    def welcome_gpu(self):
-        self.send("Visible", ordinal=0, total=TOTAL, limit=TOTAL)
-        super().welcome_gpu()
-
-
-class Pools(FaultCase):
+class Pools(ScriptedDaemon, FaultCase):
     scale = 16
     time = 0.05
-
-    def start_daemon(self):
-        self.daemon = SizingDaemon(self.folder)
-        self.addCleanup(self.daemon.end)
-
-    def kill_daemon(self):
-        pass
+    visible = TOTAL
 
     def begin(self, program):
         tenant = self.tenant(program)

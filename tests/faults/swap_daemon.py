@@ -17,8 +17,9 @@ ALL = 1 << 40
 
 
 class SwapDaemon(FakeDaemon):
-    def __init__(self, folder, host_bytes=ALL):
+    def __init__(self, folder, host_bytes=ALL, visible=None):
         super().__init__(folder)
+        self.visible = visible
         self.number = 0
         self.host_left = host_bytes
         self.lent = self.lent_bytes = 0
@@ -26,6 +27,11 @@ class SwapDaemon(FakeDaemon):
         self.holds = None
         self.drains = 0
         self.on_holds = []  # called with each one that comes
+
+    def welcome_gpu(self):
+        if self.visible is not None:
+            self.send("Visible", ordinal=0, total=self.visible, limit=self.visible)
+        super().welcome_gpu()
 
     def expect(self, name):
         while True:
@@ -111,3 +117,17 @@ class SwapDaemon(FakeDaemon):
     def swap_in(self):
         self.allow(ALL)
         return self.wait_for_holds(lambda holds: holds.away == 0)
+
+
+class ScriptedDaemon:
+    """For a FaultCase with a script as its daemon: every step happens when the test says so."""
+
+    host_bytes = ALL
+    visible = None  # what programs see of the GPU's memory; None: all of it
+
+    def start_daemon(self):
+        self.daemon = SwapDaemon(self.folder, self.host_bytes, self.visible)
+        self.addCleanup(self.daemon.end)
+
+    def kill_daemon(self):
+        pass

@@ -11,7 +11,7 @@ import unittest
 
 from exchange import LIBRARY, ExchangeCase, is_stopped
 from fault_case import SIGCONT, FaultCase
-from swap_daemon import ALL, SwapDaemon
+from swap_daemon import ALL, ScriptedDaemon
 from tenant import PATIENCE_S
 
 MIB = 1 << 20
@@ -106,19 +106,11 @@ class NoHostPool(FaultCase):
         self.finish(third)
 
 
-class Scripted(FaultCase):
+class Scripted(ScriptedDaemon, FaultCase):
     """With a daemon that does what the test says."""
 
     scale = 256
     time = 0.05
-    host_bytes = ALL
-
-    def start_daemon(self):
-        self.daemon = SwapDaemon(self.folder, self.host_bytes)
-        self.addCleanup(self.daemon.end)
-
-    def kill_daemon(self):
-        pass
 
     def begin(self, *words, **variables):
         tenant = self.tenant(*words, **variables)

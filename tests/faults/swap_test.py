@@ -12,7 +12,7 @@ import time
 import unittest
 
 from fault_case import BUILD, FaultCase, environment
-from swap_daemon import ALL, SwapDaemon
+from swap_daemon import ALL, ScriptedDaemon
 from tenant import PATIENCE_S, Tenant
 
 MIB = 1 << 20
@@ -21,16 +21,9 @@ BOUND_NS = 2_000_000
 RUN_S = 0.05
 
 
-class Swap(FaultCase):
+class Swap(ScriptedDaemon, FaultCase):
     scale = 16
     time = 0.05
-
-    def start_daemon(self):
-        self.daemon = SwapDaemon(self.folder)
-        self.addCleanup(self.daemon.end)
-
-    def kill_daemon(self):
-        pass
 
     def begin(self, workload, *words):
         """A workload of 4 GiB (256 MiB here), with its window open for the first time."""

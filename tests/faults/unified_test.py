@@ -8,7 +8,7 @@ usage: unified_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 import unittest
 
 from fault_case import BUILD, FaultCase, environment
-from swap_daemon import ALL, SwapDaemon
+from swap_daemon import ALL, ScriptedDaemon
 from tenant import PATIENCE_S, Tenant
 
 MIB = 1 << 20
@@ -104,18 +104,11 @@ class WithDaemon(Unified):
         self.is_refused(self.workload("--size", "24G", "--iterations", 2, **OLD_DRIVER))
 
 
-class OnItsTurn(Unified):
+class OnItsTurn(ScriptedDaemon, Unified):
     """The daemon is a script, so that every step happens when the test says so."""
 
     scale = 32
     time = 0.05
-
-    def start_daemon(self):
-        self.daemon = SwapDaemon(self.folder)
-        self.addCleanup(self.daemon.end)
-
-    def kill_daemon(self):
-        pass
 
     def begin(self):
         """A workload of 4 GiB (128 MiB here), with its window open and closed again."""
