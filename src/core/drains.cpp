@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/memory_books.h"
 #include "core/readiness.h"
 #include "core/residency.h"
 #include "core/windows.h"
@@ -69,7 +70,7 @@ bool is_stalled(const Tenant& tenant) {
 void ask_again(Node& node, Gate& gate) {
   const Seat& seat = *gate.seat;
   const bool others = seat.gpu->present > (seat.present ? 1U : 0U);
-  if (!others && !seat.tenant->paused) {
+  if (!others && !seat.tenant->paused && !is_memory_awaited(*seat.gpu, seat)) {
     set_timer(node, gate, node.now + gate.retry);
     return;
   }

@@ -176,7 +176,7 @@ void note_waits(Seat& seat, Instant now) {
 
 std::uint32_t look_at(const Seat& seat) {
   const auto let_in = [](const Gate* gate) { return gate->let_in; };
-  std::uint32_t seen = (seat.beside + seat.silent) << 6U;
+  std::uint32_t seen = 0;
   if (seat.memory.works) seen |= 1U;
   if (seat.wanting > 0) seen |= 2U;
   if (seat.tenant->paused) seen |= 4U;
@@ -184,6 +184,16 @@ std::uint32_t look_at(const Seat& seat) {
   seen |= static_cast<std::uint32_t>(seat.hold) << 3U;
   if (std::any_of(seat.gates.begin(), seat.gates.end(), let_in)) seen |= 32U;
   return seen;
+}
+
+bool is_memory_awaited(const Gpu& gpu, const Seat& of) {
+  const std::vector<Seat*>& seats = gpu.memory.seats;
+  return std::any_of(seats.begin(), seats.end(), [&of](const Seat* seat) {
+    if (seat == &of || seat->tenant->paused) return false;
+    return std::any_of(seat->gates.begin(), seat->gates.end(), [](const Gate* gate) {
+      return gate->memory.asked > 0 || (gate->memory.away > 0 && gate->wants);
+    });
+  });
 }
 
 std::uint64_t movable_bytes(const Gpu& gpu) {

@@ -35,8 +35,11 @@ bool is_promised(const GateMemory& memory);
 
 void note_work(Seat& seat, Instant now);
 void note_waits(Seat& seat, Instant now);
-// All about its gates that memory depends on, as a number to compare.
+// What else about its gates memory depends on, as a number to compare.
 std::uint32_t look_at(const Seat& seat);
+
+// Somebody else than this one waits for memory there, possible or not.
+bool is_memory_awaited(const Gpu& gpu, const Seat& of);
 
 // Brings the sums of all seats up to date, and says whether they all fit.
 void sum_up(Gpu& gpu, Instant now);

@@ -148,8 +148,12 @@ void note_memory(Node& node, Seat& seat) {
   SeatMemory& memory = seat.memory;
   if (!memory.told) return;
   note_work(seat, node.now);
+  // What stays put limits what anybody may ask for at all, whether or not memory is tight.
+  const std::uint32_t unmoved = seat.beside + seat.silent;
+  const bool limits = std::exchange(memory.unmoved, unmoved) != unmoved;
+  if (limits) touch_memory(node, *seat.gpu);
   const std::uint32_t seen = look_at(seat);
-  if (std::exchange(memory.seen, seen) == seen) return;
+  if (std::exchange(memory.seen, seen) == seen && !limits) return;
   if (seat.gpu->memory.tight || memory.outside) touch_memory(node, *seat.gpu);
   if (!memory.outside) return;
   for (const auto& other : seat.tenant->seats) {

@@ -304,6 +304,48 @@ TEST_F(Residents, ConcurrentModeTakesTurnsInMemory) {
   EXPECT_NE(node.is_open(1), node.is_open(2));
 }
 
+// Its first window had no end, so there was more queued than anybody waits for.
+class WhoDidNotDrain : public MemoryTest {
+ protected:
+  void SetUp() override {
+    node.join(1, 1);
+    node.join(2, 2);
+    node.want(1);
+    has(1, 12);
+    node.want(2);
+    has(2, 0);
+    asks(2, 12);
+    pass_ms(40);
+    ASSERT_TRUE(node.is_closing(1));
+    node.refused(1);
+    ASSERT_TRUE(node.is_open(2)) << "to ask takes no memory";
+    node.idle(2);
+    node.drained(2);
+    obey_all();
+    ASSERT_LT(allowed(2), 12U) << "what does not drain does not move";
+  }
+};
+
+TEST_F(WhoDidNotDrain, MakesWayOnceItHas) {
+  node.drained(1);
+  obey_all();
+  EXPECT_EQ(resident(2), 12U);
+}
+
+TEST_F(WhoDidNotDrain, IsAskedAgainForItsMemoryAlone) {
+  pass_ms(1000);
+  EXPECT_TRUE(node.is_closing(1)) << "nobody wants a window, but somebody memory";
+  node.drained(1);
+  obey_all();
+  EXPECT_EQ(resident(2), 12U);
+}
+
+TEST_F(WhoDidNotDrain, IsLeftAloneOnceNobodyWaits) {
+  asks(2, 0);
+  pass_ms(60'000);
+  EXPECT_FALSE(node.is_closing(1));
+}
+
 class GangMemory : public MemoryTest {
  protected:
   GangMemory() : MemoryTest(2) {}

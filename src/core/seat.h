@@ -47,9 +47,10 @@ struct SeatMemory {
   bool waits = false;       // for memory, with work to do
   Instant in_since;
   Instant waits_since;
-  bool works = false;      // wants, runs or asks
-  Instant rested;          // when that was last so
-  std::uint32_t seen = 0;  // what its gates were like when memory was last looked at
+  bool works = false;         // wants, runs or asks
+  Instant rested;             // when that was last so
+  std::uint32_t unmoved = 0;  // gates whose memory cannot be moved just now
+  std::uint32_t seen = 0;     // what its gates were like when memory was last looked at
 };
 
 struct Seat {
