@@ -16,8 +16,10 @@ std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a > b ? a - b 
 bool Capacity::poll(const Poll& poll) {
   const bool is_still = last_ && last_->used == poll.used && last_->moves == poll.moves;
   last_ = poll;
-  if (!is_still || size_ == 0) return false;
+  still_ = is_still ? still_ + 1 : 0;
   const std::uint64_t other = less(poll.used, poll.claimed);
+  const int needed = other > other_ ? kStillPollsForMore : kStillPollsForLess;
+  if (still_ < needed || size_ == 0) return false;
   if (poll.processes > 0) {
     const std::uint64_t each = std::min(other / poll.processes, kContextMax);
     context_ = std::max(context_.value_or(0), each);

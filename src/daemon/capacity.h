@@ -21,7 +21,9 @@ class Capacity {
     std::uint64_t moves = 0;      // another number whenever `claimed` has changed
   };
   // Counts only if nothing has changed since the poll before: else `used` and `claimed` are of
-  // different moments. True: bytes() has changed.
+  // different moments. Clients tell up to a second late what they took, and whoever is refused
+  // memory for that is harmed: that others have more must have been so for longer. True: bytes()
+  // has changed.
   bool poll(const Poll& poll);
 
   // For all clients together; 0: not known, and there is no limit.
@@ -40,6 +42,7 @@ class Capacity {
   std::uint64_t other_ = 0;
   std::optional<std::uint64_t> context_;  // the largest that was measured
   std::optional<Poll> last_;
+  int still_ = 0;  // polls in a row that were like the one before
 };
 
 // What clients have and want of a GPU, and the most that could ever be held for them.

@@ -74,6 +74,9 @@ inline constexpr Duration kUnusedAtFirst = Duration::from_s(10);
 
 // How often NVML is asked what is free of GPUs' memory, and from what difference on it counts.
 inline constexpr Duration kMemoryPoll = Duration::from_s(1);
+// Polls in a row like the one before until it is believed that others have more of it, or less.
+inline constexpr int kStillPollsForMore = 3;
+inline constexpr int kStillPollsForLess = 1;
 inline constexpr std::uint64_t kCapacityStep = std::uint64_t{16} << 20U;
 // What a context is taken to need until some were measured, and at most.
 inline constexpr std::uint64_t kContextGuess = std::uint64_t{512} << 20U;

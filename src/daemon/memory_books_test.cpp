@@ -22,8 +22,11 @@ class MemoryBooksTest : public ::testing::Test {
 
   // Until it is believed.
   std::optional<std::uint64_t> measure(std::uint64_t free_bytes) {
-    books_.measure(kGpu, free_bytes);
-    return books_.measure(kGpu, free_bytes);
+    std::optional<std::uint64_t> changed;
+    for (int i = 0; i <= kStillPollsForMore; ++i) {
+      if (const auto now = books_.measure(kGpu, free_bytes)) changed = now;
+    }
+    return changed;
   }
   static HeldMemory has(std::uint64_t resident, std::uint64_t asked = 0) {
     return {.resident = resident, .asked = asked};
@@ -70,7 +73,7 @@ TEST_F(MemoryBooksTest, NothingIsMeasuredWhileMemoryMoves) {
   books_.hold(kFirst, kGpu, {.resident = 4 * kGiB});
   books_.measure(kGpu, 14 * kGiB);
   books_.hold(kFirst, kGpu, {.resident = 3 * kGiB, .away = kGiB});
-  EXPECT_FALSE(books_.measure(kGpu, 14 * kGiB));
+  for (int i = 0; i < kStillPollsForMore; ++i) EXPECT_FALSE(books_.measure(kGpu, 14 * kGiB));
   books_.hold(kFirst, kGpu, {.resident = 3 * kGiB, .away = kGiB, .clean = kGiB});  // nothing moved
   EXPECT_EQ(books_.measure(kGpu, 14 * kGiB), 15 * kGiB);
 }

@@ -153,7 +153,8 @@ TEST_F(NodeTest, WhatIsMeasuredReachesTheCore) {
   constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
   Node node(options_, {}, kStart);
   const auto gpu = node.add_gpu(kStart, gpu_with(kUuid, 8 * kGiB), Node::Origin::found, effects_);
-  for (int poll = 0; poll < 2; ++poll) node.measure(kStart, *gpu, 5 * kGiB, effects_);
+  for (int poll = 0; poll <= kStillPollsForMore; ++poll)
+    node.measure(kStart, *gpu, 5 * kGiB, effects_);
   const std::string status = node.status(kStart, {});
   EXPECT_NE(status.find("\"capacity_bytes\":" + std::to_string(5 * kGiB)), std::string::npos)
       << status;
