@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the driver is asked when memory is allocated and freed in the order of streams.
 #include "interposer/memory/movable_fixture.h"
+#include "interposer/memory/swap/ordered_release.h"
 #include "interposer/session/captures.h"
 
 namespace nvs::interposer::memory {
@@ -192,6 +193,17 @@ TEST_F(OrderedHooksTest, ASynchronisationGivesBackWhatIsAboveTheThreshold) {
   EXPECT_EQ(hooks::cuStreamSynchronize(one_), CUDA_SUCCESS);
   EXPECT_EQ(amount(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0U);
   EXPECT_EQ(amount(CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), kPieceBytes);
+}
+
+TEST_F(OrderedHooksTest, WhatLacksIsGivenBackAndNoMore) {
+  const CUdeviceptr pieces[] = {take(one_), take(one_), take(one_)};
+  for (const CUdeviceptr piece : pieces) hooks::cuMemFreeAsync(piece, one_);
+  EXPECT_EQ(swap::make_room(0, kPieceBytes), swap::Made::later);
+  events_are_complete = true;
+  EXPECT_EQ(swap::make_room(0, kPieceBytes + 1), swap::Made::room);
+  EXPECT_EQ(amount(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), kPieceBytes);
+  EXPECT_EQ(take(one_), pieces[2]) << "what was freed last is there";
+  EXPECT_EQ(swap::make_room(0, kPieceBytes), swap::Made::nothing) << "it is used";
 }
 
 TEST_F(OrderedHooksTest, MemoryOfOtherMakingCanBeFreedInOrder) {

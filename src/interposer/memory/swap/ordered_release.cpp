@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/swap/ordered_release.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "interposer/exports/real.h"
@@ -20,6 +21,7 @@ using vmm::StreamMarks;
 
 constexpr int kAnyDevice = -1;
 constexpr std::uint64_t kThreshold = ~std::uint64_t{0};  // as much as the program lets it keep
+constexpr std::uint64_t kAll = ~std::uint64_t{0};
 // Default streams, whose threads may be gone: nobody tells, and they are known again at once.
 constexpr int kDefaultsMax = 64;
 
@@ -63,31 +65,38 @@ HeapBlock* find_free(const HeapPool* pool, std::uint64_t keep, int device) {
   return block;
 }
 
-bool give_back_one(const HeapPool* pool, std::uint64_t keep, int device) {
+// How many bytes that was; 0: there is none.
+std::uint64_t give_back_one(const HeapPool* pool, std::uint64_t keep, int device) {
   const os::FutexGuard guard(lock);
   HeapBlock* block = find_free(pool, keep, device);
-  if (block == nullptr) return false;
+  if (block == nullptr) return 0;
   const std::uint64_t base = block->base;
+  const std::uint64_t bytes = block->bytes;
   stream_heap.remove(block);
   end_allocation(base);
   note_surplus();
-  return true;
+  return bytes;
 }
 
-// While looking. Whether there was any.
-bool give_back(const HeapPool* pool, std::uint64_t keep, int device) {
+// While looking. `wanted` is what is still to be given back. Whether there was any.
+bool give_back(const HeapPool* pool, std::uint64_t keep, int device, std::uint64_t& wanted) {
   bool any = false;
-  while (give_back_one(pool, keep, device)) any = true;
+  while (wanted > 0) {
+    const std::uint64_t bytes = give_back_one(pool, keep, device);
+    if (bytes == 0) break;
+    wanted -= std::min(wanted, bytes);
+    any = true;
+  }
   return any;
 }
 
-bool give_back_of_all(std::uint64_t keep, int device) {
+bool give_back_of_all(std::uint64_t keep, int device, std::uint64_t wanted) {
   bool any = false;
   {
     const Looking looking;
     look_at_streams();
     for (HeapPool* pool = after(kNoPool); pool != nullptr; pool = after(pool)) {
-      any = give_back(pool, keep, device) || any;
+      any = give_back(pool, keep, device, wanted) || any;
     }
   }
   if (any) memory::end_shares();
@@ -165,7 +174,7 @@ bool has_surplus() { return surplus.load(std::memory_order_relaxed) != 0; }
 
 void give_back_surplus() {
   const libc::NoCancel no_cancel;
-  give_back_of_all(kThreshold, kAnyDevice);
+  give_back_of_all(kThreshold, kAnyDevice, kAll);
 }
 
 void trim_pool(std::uint64_t handle, std::uint64_t keep) {
@@ -177,23 +186,27 @@ void trim_pool(std::uint64_t handle, std::uint64_t keep) {
     const os::FutexGuard guard(lock);
     pool = stream_heap.find_pool(handle);
   }
-  if (pool != nullptr) give_back(pool, keep, kAnyDevice);
+  std::uint64_t wanted = kAll;
+  if (pool != nullptr) give_back(pool, keep, kAnyDevice, wanted);
 }
 
-Made make_room(int gpu) {
+Made make_room(int gpu, std::uint64_t bytes) {
   const libc::NoCancel no_cancel;
   if (is_heap_empty()) return Made::nothing;
-  if (give_back_of_all(0, gpu)) return Made::room;
+  if (give_back_of_all(0, gpu, bytes)) return Made::room;
   return is_anything_waiting(gpu) ? Made::later : Made::nothing;
 }
 
 void make_room_above(int gpu, std::uint64_t allowed) {
-  bool is_above = false;
-  {
-    const os::FutexGuard guard(lock);
-    is_above = on_device(gpu) > allowed;
+  for (;;) {
+    std::uint64_t above = 0;
+    {
+      const os::FutexGuard guard(lock);
+      above = on_device(gpu) - std::min(on_device(gpu), allowed);
+    }
+    // A piece of an arena frees nothing by itself.
+    if (above == 0 || make_room(gpu, above) != Made::room) return;
   }
-  if (is_above) make_room(gpu);
 }
 
 void make_room_if_above(int gpu) {

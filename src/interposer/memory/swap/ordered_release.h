@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which blocks no stream uses any more, and when they go back. The driver's pools give back what is
-// above their threshold when a program synchronises; ours do that too, and give back all that
+// above their threshold when a program synchronises; ours do that too, and give back what
 // nobody uses where memory is short.
 #pragma once
 
@@ -37,8 +37,10 @@ enum class Made : std::uint8_t {
   room,   // some was given back
   later,  // streams have yet to get past what was freed
 };
-// Gives back all on a GPU that nobody uses.
-Made make_room(int gpu);
+// Gives back so much of a GPU's memory that nobody uses, what was freed first before the rest: a
+// program that is short of room for one block would otherwise lose all that it is about to use
+// again.
+Made make_room(int gpu, std::uint64_t bytes);
 // The same if there is more on it than is allowed, or than will be.
 void make_room_above(int gpu, std::uint64_t allowed);
 void make_room_if_above(int gpu);

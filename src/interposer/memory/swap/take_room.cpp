@@ -56,7 +56,7 @@ bool take_room(int gpu, std::uint64_t bytes, bool asks) {
       if (taken == Taken::yes) return true;
       if (taken == Taken::not_yet) room.asked += bytes;
     }
-    const Made made = make_room(gpu);
+    const Made made = make_room(gpu, bytes);
     if (made == Made::room) continue;
     const bool is_soon = made == Made::later && waited_ns < kShortPatience_ns;
     if (taken == Taken::never && !is_soon) return false;
@@ -99,7 +99,7 @@ CUresult back_patiently(int gpu, std::uint64_t address, std::uint64_t bytes,
   for (;;) {
     const CUresult result = back(gpu, address, bytes, handle);
     if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
-    const Made made = make_room(gpu);
+    const Made made = make_room(gpu, bytes);
     if (made == Made::room) continue;
     if (waited_ns >= patience_ns(gpu, made)) return result;
     os::sleep_ns(kShortPause_ns);
