@@ -18,6 +18,8 @@ HeldMemory within(HeldMemory held, std::uint64_t size) {
   return held;
 }
 
+std::uint64_t movable_of(const HeldMemory& held) { return held.resident + held.away; }
+
 }  // namespace
 
 void MemoryBooks::add_gpu(std::uint64_t physical, std::uint64_t size) {
@@ -25,9 +27,10 @@ void MemoryBooks::add_gpu(std::uint64_t physical, std::uint64_t size) {
   gpu.physical = physical;
 }
 
-void MemoryBooks::use(core::ClientId id, core::GpuId gpu_id) {
+void MemoryBooks::use(core::ClientId id, core::TenantId tenant, core::GpuId gpu_id) {
   Gpu& gpu = gpus_[core::index_of(gpu_id)];
   const auto [client, is_new] = gpu.clients.try_emplace(id);
+  if (is_new) client->second.tenant = tenant;
   const std::uint64_t total = gpu.capacity.visible();
   if (!is_new || total == 0) return;
   client->second.total = client->second.limit = total;
@@ -42,6 +45,9 @@ void MemoryBooks::change(Gpu& gpu, Client& client, const HeldMemory& held) {
   gpu.processes -= client.held.allocated() > 0 ? 1 : 0;
   gpu.sum += held;
   gpu.sum -= client.held;
+  const auto movable = gpu.movable.try_emplace(client.tenant).first;
+  movable->second += movable_of(held) - movable_of(client.held);
+  if (movable->second == 0) gpu.movable.erase(movable);
   client.held = held;
 }
 
@@ -84,6 +90,16 @@ std::uint64_t MemoryBooks::host_bytes_for(std::uint64_t processes) const {
   return host_bytes_ - std::min(host_bytes_, (processes + 1) * segment_bytes_);
 }
 
+// What a client can have at a time. What others have that cannot be moved never makes room; and a
+// tenant runs with all its processes, so all of theirs is there when it does.
+std::uint64_t MemoryBooks::reach_of(const Gpu& gpu, const Client& client) {
+  const std::uint64_t on_gpu = gpu.capacity.bytes();
+  std::uint64_t taken = gpu.sum.fixed - client.held.fixed;
+  const auto movable = gpu.movable.find(client.tenant);
+  if (movable != gpu.movable.end()) taken += movable->second - movable_of(client.held);
+  return on_gpu - std::min(on_gpu, taken);
+}
+
 // Limits depend on all clients of the GPU only while more is wanted than there is, or less is left
 // of it than somebody was shown.
 void MemoryBooks::review(core::GpuId id) {
@@ -92,17 +108,13 @@ void MemoryBooks::review(core::GpuId id) {
   const std::uint64_t on_gpu = gpu.capacity.bytes();
   const std::uint64_t places = on_gpu + host_bytes_for(gpu.processes);
   Demand demand{gpu.sum.allocated(), gpu.sum.asked, places, on_gpu};
-  // What others have that cannot be moved never makes room.
-  const auto reach_of = [&](const Client& one) {
-    return on_gpu - std::min(on_gpu, gpu.sum.fixed - one.held.fixed);
-  };
   const bool has_shrunk = std::any_of(gpu.clients.begin(), gpu.clients.end(), [&](const auto& one) {
-    return one.second.total > reach_of(one.second);
+    return one.second.total > reach_of(gpu, one.second);
   });
   const bool is_limited = demand.is_crowded() || has_shrunk;
   if (!std::exchange(gpu.was_limited, is_limited) && !is_limited) return;
   for (auto& [client_id, client] : gpu.clients) {
-    demand.on_gpu = reach_of(client);
+    demand.on_gpu = reach_of(gpu, client);
     const std::uint64_t limit = limit_of(demand, client.total, client.held.allocated());
     // Who waits for memory has to know whether there will be any.
     const std::uint64_t wanted = client.held.allocated() + client.held.asked;

@@ -24,7 +24,7 @@ class MemoryBooks {
   // The next one, from 0 on. `physical` is what it has, `size` what it is treated as having; 0: not
   // known.
   void add_gpu(std::uint64_t physical, std::uint64_t size);
-  void use(core::ClientId client, core::GpuId gpu);
+  void use(core::ClientId client, core::TenantId tenant, core::GpuId gpu);
   void hold(core::ClientId client, core::GpuId gpu, const HeldMemory& held);
   void leave(core::ClientId client);
   // What the driver says is free: the new capacity, if it is another one.
@@ -46,6 +46,7 @@ class MemoryBooks {
 
  private:
   struct Client {
+    core::TenantId tenant{};
     HeldMemory held;
     bool has_told = false;
     std::uint64_t total = 0;  // as it was shown when it came: programs remember it
@@ -56,13 +57,15 @@ class MemoryBooks {
     std::uint64_t physical = 0;
     std::map<core::ClientId, Client> clients = {};
     HeldMemory sum = {};
-    std::uint64_t processes = 0;  // with memory
+    std::map<core::TenantId, std::uint64_t> movable = {};  // of those that have any
+    std::uint64_t processes = 0;                           // with memory
     std::uint64_t moves = 0;
     bool was_limited = false;
   };
 
   void change(Gpu& gpu, Client& client, const HeldMemory& held);
   void review(core::GpuId id);
+  static std::uint64_t reach_of(const Gpu& gpu, const Client& client);
   std::uint64_t host_bytes_for(std::uint64_t processes) const;
 
   std::uint64_t host_bytes_;

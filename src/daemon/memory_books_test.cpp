@@ -28,6 +28,10 @@ class MemoryBooksTest : public ::testing::Test {
     }
     return changed;
   }
+  // Each is a tenant of its own.
+  void use(core::ClientId client, core::GpuId gpu) {
+    books_.use(client, core::TenantId(static_cast<std::uint64_t>(client)), gpu);
+  }
   static HeldMemory has(std::uint64_t resident, std::uint64_t asked = 0) {
     return {.resident = resident, .asked = asked};
   }
@@ -36,15 +40,15 @@ class MemoryBooksTest : public ::testing::Test {
 };
 
 TEST_F(MemoryBooksTest, WhoComesIsShownTheSizeOnce) {
-  books_.use(kFirst, kGpu);
+  use(kFirst, kGpu);
   EXPECT_EQ(books_.take_shown(), (AllShown{{kFirst, kGpu, 15 * kGiB, 15 * kGiB}}));
-  books_.use(kFirst, kGpu);
+  use(kFirst, kGpu);
   EXPECT_EQ(books_.take_shown(), AllShown{});
 }
 
 TEST_F(MemoryBooksTest, OfASizeThatIsNotKnownNothingIsSaid) {
   books_.add_gpu(0, 0);
-  books_.use(kFirst, core::GpuId{1});
+  use(kFirst, core::GpuId{1});
   books_.hold(kFirst, core::GpuId{1}, has(500 * kGiB, 500 * kGiB));
   EXPECT_EQ(books_.take_shown(), AllShown{});
   EXPECT_FALSE(books_.measure(core::GpuId{1}, kGiB));
@@ -52,7 +56,7 @@ TEST_F(MemoryBooksTest, OfASizeThatIsNotKnownNothingIsSaid) {
 }
 
 TEST_F(MemoryBooksTest, WhatNobodyClaimsLeavesTheCapacity) {
-  books_.use(kFirst, kGpu);
+  use(kFirst, kGpu);
   books_.hold(kFirst, kGpu, {.resident = 3 * kGiB, .away = 2 * kGiB, .fixed = kGiB});
   EXPECT_EQ(measure(15 * kGiB), 17 * kGiB) << "5 are used, 4 by the client";
   EXPECT_EQ(books_.capacity(kGpu).other(), kGiB);
@@ -61,7 +65,7 @@ TEST_F(MemoryBooksTest, WhatNobodyClaimsLeavesTheCapacity) {
 }
 
 TEST_F(MemoryBooksTest, UnifiedMemoryIsInNobodysWay) {
-  books_.use(kFirst, kGpu);
+  use(kFirst, kGpu);
   books_.hold(kFirst, kGpu, {.away = 5 * kGiB, .managed = 30 * kGiB, .loose = 30 * kGiB});
   EXPECT_FALSE(measure(1 * kGiB)) << "what is left of it on the GPU leaves when it must";
   EXPECT_EQ(books_.capacity(kGpu).bytes(), 18 * kGiB);
@@ -79,19 +83,19 @@ TEST_F(MemoryBooksTest, NothingIsMeasuredWhileMemoryMoves) {
 }
 
 TEST_F(MemoryBooksTest, ASizeThatWasShownStays) {
-  books_.use(kFirst, kGpu);
+  use(kFirst, kGpu);
   books_.take_shown();
   books_.hold(kFirst, kGpu, has(kGiB));
   measure(19 * kGiB - (std::uint64_t{100} << 20U));  // a context takes 100 MiB
   EXPECT_EQ(books_.take_shown(), AllShown{});
-  books_.use(kSecond, kGpu);
+  use(kSecond, kGpu);
   const std::uint64_t total = 18 * kGiB - (std::uint64_t{600} << 20U);
   EXPECT_EQ(books_.take_shown(), (AllShown{{kSecond, kGpu, total, total}}));
 }
 
 TEST_F(MemoryBooksTest, WhatOthersHoldForGoodIsNotWaitedFor) {
-  books_.use(kFirst, kGpu);
-  books_.use(kSecond, kGpu);
+  use(kFirst, kGpu);
+  use(kSecond, kGpu);
   books_.take_shown();
   books_.hold(kSecond, kGpu, {.resident = 8 * kGiB, .fixed = 5 * kGiB});
   EXPECT_EQ(books_.take_shown(), (AllShown{{kFirst, kGpu, 15 * kGiB, 13 * kGiB}}))
@@ -101,8 +105,8 @@ TEST_F(MemoryBooksTest, WhatOthersHoldForGoodIsNotWaitedFor) {
 }
 
 TEST_F(MemoryBooksTest, WhatCouldNeverBeServedIsRefusedUntilItCould) {
-  books_.use(kFirst, kGpu);
-  books_.use(kSecond, kGpu);
+  use(kFirst, kGpu);
+  use(kSecond, kGpu);
   books_.take_shown();
   books_.hold(kFirst, kGpu, has(14 * kGiB));
   books_.hold(kSecond, kGpu, {.away = 12 * kGiB, .asked = 2 * kGiB});
@@ -115,8 +119,8 @@ TEST_F(MemoryBooksTest, WhatCouldNeverBeServedIsRefusedUntilItCould) {
 
 TEST_F(MemoryBooksTest, WhoWaitsForALittleIsToldThatItWillNotCome) {
   constexpr std::uint64_t kLittle = kLimitStep / 2;
-  books_.use(kFirst, kGpu);
-  books_.use(kSecond, kGpu);
+  use(kFirst, kGpu);
+  use(kSecond, kGpu);
   books_.hold(kFirst, kGpu, has(13 * kGiB + kLittle));
   books_.take_shown();
   const std::uint64_t away = 15 * kGiB - kLittle;
@@ -127,8 +131,8 @@ TEST_F(MemoryBooksTest, WhoWaitsForALittleIsToldThatItWillNotCome) {
 TEST_F(MemoryBooksTest, HostMemoryIsNotAllOfUse) {
   books_ = MemoryBooks(10 * kGiB, kGiB);
   books_.add_gpu(20 * kGiB, 18 * kGiB);
-  books_.use(kFirst, kGpu);
-  books_.use(kSecond, kGpu);
+  use(kFirst, kGpu);
+  use(kSecond, kGpu);
   books_.hold(kFirst, kGpu, has(14 * kGiB));
   books_.hold(kSecond, kGpu, {.away = 10 * kGiB, .asked = kGiB});
   books_.take_shown();
@@ -138,10 +142,10 @@ TEST_F(MemoryBooksTest, HostMemoryIsNotAllOfUse) {
 }
 
 TEST_F(MemoryBooksTest, WhoComesIntoACrowdIsToldItsLimit) {
-  books_.use(kFirst, kGpu);
+  use(kFirst, kGpu);
   books_.hold(kFirst, kGpu, {.resident = 15 * kGiB, .asked = 40 * kGiB});
   books_.take_shown();
-  books_.use(kSecond, kGpu);
+  use(kSecond, kGpu);
   EXPECT_EQ(books_.take_shown(), (AllShown{{kSecond, kGpu, 15 * kGiB, 15 * kGiB},
                                            {kSecond, kGpu, 15 * kGiB, 13 * kGiB}}));
   books_.leave(kFirst);
@@ -149,8 +153,8 @@ TEST_F(MemoryBooksTest, WhoComesIntoACrowdIsToldItsLimit) {
 }
 
 TEST_F(MemoryBooksTest, NobodyIsBelievedToHaveMoreThanTheGpu) {
-  books_.use(kFirst, kGpu);
-  books_.use(kSecond, kGpu);
+  use(kFirst, kGpu);
+  use(kSecond, kGpu);
   books_.take_shown();
   const std::uint64_t lie = 1000 * kGiB;
   books_.hold(kFirst, kGpu,
@@ -160,10 +164,24 @@ TEST_F(MemoryBooksTest, NobodyIsBelievedToHaveMoreThanTheGpu) {
 }
 
 TEST_F(MemoryBooksTest, NothingIsToldToWhoHasLeft) {
-  books_.use(kFirst, kGpu);
+  use(kFirst, kGpu);
   books_.leave(kFirst);
   EXPECT_EQ(books_.take_shown(), AllShown{});
   EXPECT_FALSE(books_.held(kFirst, kGpu));
+}
+
+TEST_F(MemoryBooksTest, ProcessesOfOneTenantShareWhatOneCouldHave) {
+  constexpr core::TenantId kTenant{7};
+  for (const core::ClientId client : {kFirst, kSecond}) books_.use(client, kTenant, kGpu);
+  use(core::ClientId{3}, kGpu);
+  books_.take_shown();
+  books_.hold(kFirst, kGpu, has(12 * kGiB));
+  EXPECT_EQ(books_.take_shown(), (AllShown{{kSecond, kGpu, 15 * kGiB, 6 * kGiB}}))
+      << "they run together, and another tenant by turns";
+  books_.hold(kSecond, kGpu, has(0, 8 * kGiB));
+  EXPECT_EQ(books_.take_shown(), AllShown{}) << "it knows that it would wait for ever";
+  books_.leave(kFirst);
+  EXPECT_EQ(books_.take_shown(), (AllShown{{kSecond, kGpu, 15 * kGiB, 15 * kGiB}}));
 }
 
 }  // namespace

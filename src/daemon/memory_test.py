@@ -81,6 +81,14 @@ class Memory(DaemonCase):
         client.expect("Visible", total=VISIBLE, limit=VISIBLE)
         other.expect("Visible", total=total, limit=reach)
 
+    def test_processes_of_one_tenant_share_what_one_could_have(self):
+        self.start()
+        first, second = self.tenant(1, GPU), self.tenant(1, GPU)
+        for client in (first, second):
+            client.expect("Visible", total=VISIBLE, limit=VISIBLE)
+        first.send("Holds", ordinal=0, resident=10 * GIB)
+        second.expect("Visible", total=VISIBLE, limit=SIZE - 10 * GIB)
+
     def test_what_moves_is_in_the_trace(self):
         self.start()
         client = self.tenant(1, GPU)

@@ -170,7 +170,7 @@ Verdict Messages::take_message(const Context& context, const wire::UseGpu& use) 
   answer.known = gpu ? 1 : 0;
   session.send(answer);
   if (!gpu || declared == Session::Declared::again) return std::nullopt;
-  node_.memory().use(session.id(), *gpu);
+  node_.memory().use(session.id(), context.sender.tenant, *gpu);
   if (use.used_ns > 0) {
     node_.bill_earlier(context.now, context.sender.tenant, *gpu, use.used_ns);
   }

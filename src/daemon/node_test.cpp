@@ -127,7 +127,7 @@ TEST_F(NodeTest, StatusAddsUpWhatTheClientsOfATenantHold) {
   for (const core::ClientId client : {kClient, second, silent}) {
     node.join(kStart, client, 100, tenant_with("t"), core::Priority::normal, effects_);
     ASSERT_TRUE(opens(node, client, *gpu));
-    node.memory().use(client, *gpu);
+    node.memory().use(client, core::TenantId{1}, *gpu);
     node.clients().client(client).memory_bytes[*gpu] = 1000;
   }
   node.memory().hold(kClient, *gpu,
