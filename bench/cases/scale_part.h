@@ -9,7 +9,7 @@
 namespace nvs::bench::scale_case {
 
 void measure_core(const Bench& bench, Progress& progress);
-inline constexpr int kCoreSteps = 4;
+inline constexpr int kCoreSteps = 5;
 
 void measure_daemon(const Bench& bench, Progress& progress);
 inline constexpr int kDaemonSteps = 2;

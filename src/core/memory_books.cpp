@@ -178,9 +178,14 @@ std::uint32_t look_at(const Seat& seat) {
   const auto let_in = [](const Gate* gate) { return gate->let_in; };
   std::uint32_t seen = 0;
   if (seat.memory.works) seen |= 1U;
-  if (seat.wanting > 0) seen |= 2U;
   if (seat.tenant->paused) seen |= 4U;
-  if (!seat.memory.outside) return seen;  // then windows come and go without further notice
+  // Where its memory is, windows come and go without further notice; but whoever uses several GPUs
+  // waits here for what it lacks there.
+  const auto lacks = [](const auto& other) { return other && other->memory.outside; };
+  const auto& seats = seat.tenant->seats;
+  if (std::none_of(seats.begin(), seats.end(), lacks)) return seen;
+  if (seat.wanting > 0) seen |= 2U;
+  if (!seat.memory.outside) return seen;
   seen |= static_cast<std::uint32_t>(seat.hold) << 3U;
   if (std::any_of(seat.gates.begin(), seat.gates.end(), let_in)) seen |= 32U;
   return seen;
