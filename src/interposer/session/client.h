@@ -58,6 +58,8 @@ extern os::FutexLock lock;
 extern Gpu gpus[gate::kGpusMax];
 // Said by want(), taken back when the window opens.
 extern std::atomic<bool> wanted[gate::kGpusMax];
+extern std::uint32_t
+    held;            // GPUs of a Hold: it opens their gates when it ends; guarded by the lock
 extern bool paused;  // the daemon told us that our tenant is; guarded by the lock
 
 // All with the lock held.

@@ -24,6 +24,7 @@ namespace nvs::interposer::session {
 constinit os::FutexLock lock;
 constinit Gpu gpus[gate::kGpusMax] = {};
 constinit std::atomic<bool> wanted[gate::kGpusMax] = {};
+constinit std::uint32_t held = 0;
 constinit bool paused = false;
 
 namespace {
@@ -129,7 +130,7 @@ void note_closed(int gpu) {
 
 void open_gate(int gpu) {
   events::times().end_wait(gpu);
-  gate::open(gpu);
+  if ((held & (1U << gpu)) == 0) gate::open(gpu);
 }
 
 void tell_want(int gpu) {
@@ -210,6 +211,7 @@ void start_over_in_child() {
   events::times().start_over_in_child();
   started = false;
   paused = false;
+  held = 0;
   used.store(0, std::memory_order_relaxed);
   for (Gpu& gpu : gpus) gpu = {};
   for (auto& flag : wanted) flag.store(false, std::memory_order_relaxed);
