@@ -3,6 +3,7 @@
 
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/sample.h"
+#include "interposer/memory/view_answers.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -112,6 +113,7 @@ CUresult answer_alone(const swap::Named& named, std::uint64_t address,
 CUresult pointer_attribute(const swap::Named& named, std::uint64_t address,
                            CUpointer_attribute attribute, void* out) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (named.is_view) return view_attribute(named, address, attribute, out);
   if (put_own(named, attribute, out)) return CUDA_SUCCESS;
   const CUdeviceptr sample = sample_in(named.allocated.context);
   if (sample == 0) return answer_alone(named, address, attribute, out);
@@ -127,7 +129,9 @@ CUresult pointer_attributes(const swap::Named& named, std::uint64_t address, uns
   const CUresult result = real<Row::cuPointerGetAttributes>()(count, attributes, outs, sample);
   if (result != CUDA_SUCCESS) return result;
   for (unsigned i = 0; i < count; ++i) {
-    if (sample == 0) {
+    if (named.is_view) {
+      view_attribute(named, address, attributes[i], outs[i]);
+    } else if (sample == 0) {
       answer_alone(named, address, attributes[i], outs[i]);
     } else {
       correct(named, address, attributes[i], outs[i]);

@@ -4,6 +4,7 @@
 #include "interposer/gate/inside.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/pointer_answers.h"
+#include "interposer/memory/swap/solid.h"
 #include "interposer/memory/unified/allocate.h"
 
 namespace nvs::interposer::memory {
@@ -23,6 +24,13 @@ bool has_looked(CUresult result) {
 Whose kind_known_by(std::uint64_t address, Named& named) {
   const Whose owner = whose(address, named);
   return owner == Whose::drivers && unified::find(address, named) ? Whose::ours : owner;
+}
+
+// Memory that the program created is the driver's own from then on.
+CUresult set_sync_memops_of_view(std::uint64_t address, const void* value) {
+  const CUresult made = swap::make_solid_at(address);
+  if (made != CUDA_SUCCESS) return made;
+  return real<Row::cuPointerSetAttribute>()(value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, address);
 }
 
 // Whoever sets this has other devices read and write the memory behind the driver's back.
@@ -98,6 +106,7 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
     case Whose::ours:
       if (value == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) break;
       if (named.is_borrowed) break;
+      if (named.is_view) return set_sync_memops_of_view(ptr, value);
       return set_sync_memops(named, ptr, value);
     case Whose::nobodys:
       return CUDA_ERROR_INVALID_VALUE;
@@ -113,6 +122,10 @@ CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr dptr, size_t si
   const auto get = real<Row::cuMemGetHandleForAddressRange>();
   Named named;
   if (whose(dptr, named) != Whose::ours) return get(handle, dptr, size, handleType, flags);
+  if (named.is_view) {
+    const CUresult made = interposer::swap::make_solid_at(dptr);
+    return made == CUDA_SUCCESS ? get(handle, dptr, size, handleType, flags) : made;
+  }
   return interposer::gate::inside([&] {
     const CUresult result = get(handle, dptr, size, handleType, flags);
     if (result == CUDA_SUCCESS) interposer::swap::pin(dptr);

@@ -55,7 +55,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* pHandle, CUdeviceptr dptr) {
   const CUresult result = real<Row::cuIpcGetMemHandle>()(pHandle, dptr);
   if (result != CUDA_ERROR_INVALID_VALUE || pHandle == nullptr) return result;
   if (whose(dptr, named) != interposer::swap::Whose::ours || named.is_borrowed) return result;
-  if (named.allocated.pool != 0) return result;
+  if (named.allocated.pool != 0 || named.is_view) return result;
   return share_memory(named, *pHandle);
 }
 

@@ -3,7 +3,10 @@
 // device, and no context takes it along.
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/sample.h"
+#include "interposer/memory/swap/created.h"
 #include "interposer/memory/swap/query.h"
+#include "interposer/memory/swap/solid.h"
+#include "interposer/memory/swap/view_calls.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -20,10 +23,28 @@ int device_of_handle(CUmemGenericAllocationHandle handle) {
 }
 
 // Memory of cuMemAlloc that is really ours: a program that tried this on the driver's own would be
-// refused, and must not tear ours apart.
+// refused, and must not tear ours apart. Views are the program's.
 bool is_of_ours(std::uint64_t address) {
   swap::Named named;
-  return swap::whose(address, named) != swap::Whose::drivers;
+  return swap::whose(address, named) != swap::Whose::drivers && !named.is_view;
+}
+
+void count_created(std::uint64_t handle, MemoryKind kind, std::uint64_t size, int device) {
+  books().allocated({.space = Space::vmm_handle,
+                     .kind = kind,
+                     .id = handle,
+                     .bytes = size,
+                     .owner = device_owner(device)},
+                    device);
+}
+
+// A call that needs the driver's own handle.
+template <class Call>
+CUresult with_solid(CUmemGenericAllocationHandle handle, Call call) {
+  if (!swap::is_token(handle)) return call(handle);
+  CUmemGenericAllocationHandle solid = 0;
+  const CUresult made = swap::solid_handle(handle, solid);
+  return made == CUDA_SUCCESS ? call(solid) : made;
 }
 
 }  // namespace
@@ -37,15 +58,19 @@ using interposer::Row;
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
                      const CUmemAllocationProp* prop, unsigned long long flags) {
+  if (handle != nullptr && prop != nullptr && flags == 0) {
+    std::uint64_t token = 0;
+    const interposer::swap::Got got = interposer::swap::create(size, *prop, token);
+    if (got == interposer::swap::Got::nothing) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (got == interposer::swap::Got::memory) {
+      count_created(token, MemoryKind::movable, size, prop->location.id);
+      *handle = token;
+      return CUDA_SUCCESS;
+    }
+  }
   const CUresult result = real<Row::cuMemCreate>()(handle, size, prop, flags);
   if (result != CUDA_SUCCESS || handle == nullptr || prop == nullptr) return result;
-  const int device = device_of(prop->location);
-  books().allocated({.space = Space::vmm_handle,
-                     .kind = MemoryKind::vmm,
-                     .id = *handle,
-                     .bytes = size,
-                     .owner = device_owner(device)},
-                    device);
+  count_created(*handle, MemoryKind::vmm, size, device_of(prop->location));
   return result;
 }
 
@@ -67,19 +92,35 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
 
 // Memory of cuMemAlloc has no handle that a program could have, so ours has none.
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* addr) {
+  std::uint64_t token = 0;
+  if (handle != nullptr && interposer::swap::retain_at(number_of(addr), token)) {
+    *handle = token;
+    return CUDA_SUCCESS;
+  }
   if (is_of_ours(number_of(addr))) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = real<Row::cuMemRetainAllocationHandle>()(handle, addr);
   if (result == CUDA_SUCCESS && handle != nullptr) books().retained(*handle);
   return result;
 }
 
+CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* prop,
+                                                CUmemGenericAllocationHandle handle) {
+  if (interposer::swap::is_token(handle)) return interposer::swap::prop_of(handle, prop);
+  return real<Row::cuMemGetAllocationPropertiesFromHandle>()(prop, handle);
+}
+
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  if (interposer::swap::is_token(handle)) return interposer::swap::release(handle);
   return free_through(Space::vmm_handle, handle, [&] { return real<Row::cuMemRelease>()(handle); });
 }
 
 CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
                   unsigned long long flags) {
   if (is_of_ours(ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (interposer::swap::is_token(handle)) {
+    return interposer::swap::map_view({ptr, size}, offset, handle, flags);
+  }
+  if (interposer::swap::has_views({ptr, size})) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = real<Row::cuMemMap>()(ptr, size, offset, handle, flags);
   if (result == CUDA_SUCCESS) books().mapped(ptr, size, handle);
   return result;
@@ -89,6 +130,7 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAlloc
 // those from before the call from any that another thread makes in the same place right after it.
 CUresult cuMemUnmap(CUdeviceptr ptr, size_t size) {
   if (is_of_ours(ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (interposer::swap::has_views({ptr, size})) return interposer::swap::unmap_range({ptr, size});
   const Birth before = books().now();
   const CUresult result = real<Row::cuMemUnmap>()(ptr, size);
   if (result == CUDA_SUCCESS) books().unmapped(ptr, size, before);
@@ -97,20 +139,49 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t size) {
 
 CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size) {
   if (is_of_ours(ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (interposer::swap::has_views({ptr, size})) return CUDA_ERROR_INVALID_VALUE;
   return real<Row::cuMemAddressFree>()(ptr, size);
 }
 
 CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc* desc, size_t count) {
   if (is_of_ours(ptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (interposer::swap::has_views({ptr, size})) {
+    return interposer::swap::allow_range({ptr, size}, desc, count);
+  }
   return real<Row::cuMemSetAccess>()(ptr, size, desc, count);
 }
 
 CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr ptr) {
+  CUresult result = CUDA_SUCCESS;
+  if (interposer::swap::access_at(ptr, location, flags, result)) return result;
   interposer::swap::Named named;
   if (interposer::swap::whose(ptr, named) == interposer::swap::Whose::ours) {
     return real<Row::cuMemGetAccess>()(flags, location, sample_in(named.allocated.context));
   }
   return real<Row::cuMemGetAccess>()(flags, location, ptr);
+}
+
+CUresult cuMemExportToShareableHandle(void* shareableHandle, CUmemGenericAllocationHandle handle,
+                                      CUmemAllocationHandleType handleType,
+                                      unsigned long long flags) {
+  return with_solid(handle, [&](CUmemGenericAllocationHandle solid) {
+    return real<Row::cuMemExportToShareableHandle>()(shareableHandle, solid, handleType, flags);
+  });
+}
+
+CUresult cuMulticastBindMem(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
+                            CUmemGenericAllocationHandle memHandle, size_t memOffset, size_t size,
+                            unsigned long long flags) {
+  return with_solid(memHandle, [&](CUmemGenericAllocationHandle solid) {
+    return real<Row::cuMulticastBindMem>()(mcHandle, mcOffset, solid, memOffset, size, flags);
+  });
+}
+
+CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
+                             CUdeviceptr memptr, size_t size, unsigned long long flags) {
+  const CUresult made = interposer::swap::make_solid_at(memptr);
+  if (made != CUDA_SUCCESS) return made;
+  return real<Row::cuMulticastBindAddr>()(mcHandle, mcOffset, memptr, size, flags);
 }
 
 }  // namespace nvs::hooks

@@ -15,6 +15,8 @@
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/rooms.h"
+#include "interposer/memory/swap/solid.h"
+#include "interposer/memory/swap/views.h"
 #include "interposer/memory/unified/bring.h"
 #include "interposer/memory/unified/claim.h"
 #include "interposer/memory/unified/use.h"
@@ -214,6 +216,8 @@ void memory_start_over_in_child() {
   swap::forget_known_in_child();
   swap::forget_scraps_in_child();
   swap::forget_peers_in_child();
+  swap::forget_views_in_child();
+  swap::forget_solid_in_child();
   swap::forget_ordered_in_child();
   swap::forget_pools_in_child();
   unified::forget_bringing_in_child();

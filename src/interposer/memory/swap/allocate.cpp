@@ -3,6 +3,7 @@
 
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/swap/backing.h"
+#include "interposer/memory/swap/created.h"
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/memory/swap/take_room.h"
@@ -39,11 +40,17 @@ std::uint64_t granularity_of(int device) {
   return known;
 }
 
-bool find_place(const SpanOwner& owner, Place& place) {
-  const int device = owner.device;
+// For memory of no context.
+bool find_place(int device, Place& place) {
   if (device < 0 || device >= gate::kGpusMax || !session::has_daemon(device)) return false;
-  place = {owner.context, device, granularity_of(device)};
-  return owner.context != 0 && place.granularity > 1;
+  place = {0, device, granularity_of(device)};
+  return place.granularity > 1;
+}
+
+bool find_place(const SpanOwner& owner, Place& place) {
+  if (!find_place(owner.device, place)) return false;
+  place.context = owner.context;
+  return owner.context != 0;
 }
 
 // Where the calling thread allocates; false if that is not for us.
@@ -208,8 +215,30 @@ Got allocate_in(const SpanOwner& owner, std::uint64_t bytes, RegionKind kind,
   return make_region(place, bytes, kind, address);
 }
 
+// What is created is written down before it has pages, whose properties are the program's.
+Got allocate_created(std::uint64_t bytes, const CUmemAllocationProp& prop, std::uint64_t& token) {
+  Place place;
+  vmm::Split split;
+  if (!find_place(prop.location.id, place)) return Got::native;
+  if (bytes == 0 || bytes % place.granularity != 0) return Got::native;
+  if (!vmm::split_region(bytes, place.granularity, split)) return Got::nothing;
+  const std::uint64_t base = reserve_addresses(split.bytes);
+  if (base == 0) return Got::native;
+  token = add_created(base, split, prop);
+  CUresult result = CUDA_ERROR_UNKNOWN;
+  if (token != 0) {
+    result = make_where_room_is(place, split, bytes, RegionKind::created, base);
+    set_short(place.device, false);
+    if (result == CUDA_SUCCESS) return Got::memory;
+    drop_created(token);  // before anybody else can have the addresses
+  }
+  give_addresses(base, split.bytes);
+  return got_for(result);
+}
+
 bool describe(const Region& region, std::uint64_t address, Allocated& found) {
   const RegionFacts& facts = region.facts();
+  if (facts.kind == RegionKind::created) return false;  // programs see it in views alone
   found = {facts.base, facts.bytes, facts.context, facts.device};
   if (facts.kind == RegionKind::arena) {
     const vmm::Piece* piece = arenas.find(address);
@@ -270,6 +299,7 @@ bool free(std::uint64_t address) {
 }
 
 void context_ended(std::uint64_t context) {
+  if (context == 0) return;
   const libc::NoCancel no_cancel;
   const Looking looking;
   const os::FutexGuard guard(lock);

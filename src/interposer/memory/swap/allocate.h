@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "cuda_api/cuda_types.h"
+#include "cuda_api/cuda_memory.h"
 #include "interposer/memory/vmm/region_table.h"
 #include "interposer/memory/vmm/spans.h"
 
@@ -27,6 +27,9 @@ Got allocate(std::uint64_t bytes, vmm::RegionKind kind, std::uint64_t& address);
 // The same for a context that need not be the current one.
 Got allocate_in(const vmm::SpanOwner& owner, std::uint64_t bytes, vmm::RegionKind kind,
                 std::uint64_t& address);
+
+// Memory that the program creates itself, of a device and no context: a token for it (created.h).
+Got allocate_created(std::uint64_t bytes, const CUmemAllocationProp& prop, std::uint64_t& token);
 
 // An allocation of ours that begins there, as programs see it.
 struct Allocated {

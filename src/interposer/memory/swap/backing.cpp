@@ -7,6 +7,7 @@
 #include "interposer/exports/real.h"
 #include "interposer/gate/gate.h"
 #include "interposer/memory/swap/peers.h"
+#include "interposer/memory/swap/views.h"
 #include "interposer/memory/vmm/split.h"
 
 namespace nvs::interposer::swap {
@@ -86,7 +87,8 @@ void give_addresses(std::uint64_t base, std::uint64_t bytes) {
 }
 
 CUresult back(int device, std::uint64_t address, std::uint64_t bytes, std::uint64_t& handle) {
-  const CUmemAllocationProp prop = pages_of(device);
+  CUmemAllocationProp prop = pages_of(device);
+  adopt_prop(address, prop);
   CUmemGenericAllocationHandle pages = 0;
   const CUresult created = real<Row::cuMemCreate>()(&pages, bytes, &prop, 0);
   if (created != CUDA_SUCCESS) return created;
@@ -95,11 +97,17 @@ CUresult back(int device, std::uint64_t address, std::uint64_t bytes, std::uint6
     real<Row::cuMemRelease>()(pages);
     return mapped;
   }
+  const CUresult shown = pages_came(address, bytes, pages);
+  if (shown != CUDA_SUCCESS) {
+    unback(address, bytes, pages);
+    return shown;
+  }
   handle = pages;
   return CUDA_SUCCESS;
 }
 
 void unback(std::uint64_t address, std::uint64_t bytes, std::uint64_t handle) {
+  pages_go(address, bytes);
   real<Row::cuMemUnmap>()(address, bytes);
   real<Row::cuMemRelease>()(handle);
 }

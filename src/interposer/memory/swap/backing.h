@@ -16,8 +16,8 @@ bool is_supported(int device, std::uint64_t& granularity);
 std::uint64_t reserve_addresses(std::uint64_t bytes);
 void give_addresses(std::uint64_t base, std::uint64_t bytes);
 
-// Pages of a device at these addresses, for every device that may use its memory. On failure
-// nothing is left of it.
+// Pages of a device at these addresses, for every device that may use its memory, and in the views
+// that a program has of them (views.h). On failure nothing is left of it.
 CUresult back(int device, std::uint64_t address, std::uint64_t bytes, std::uint64_t& handle);
 void unback(std::uint64_t address, std::uint64_t bytes, std::uint64_t handle);
 

@@ -35,7 +35,9 @@ struct Flight {
   }
   bool take_lane() {
     const std::uint64_t context = move.region->facts().context;
-    has_lane = lane.take(reinterpret_cast<CUcontext>(context), move.region->facts().device);
+    const int gpu = move.region->facts().device;
+    has_lane =
+        context != 0 ? lane.take(reinterpret_cast<CUcontext>(context), gpu) : lane.take_any(gpu);
     return has_lane;
   }
   void give_lane() {

@@ -153,6 +153,18 @@ bool Lane::take(CUcontext context, int gpu) {
   return false;
 }
 
+bool Lane::take_any(int gpu) {
+  if (take(contexts::primary_of(gpu), gpu)) return true;
+  for (int i = 0; i < contexts::kContextsMax; ++i) {
+    CUcontext context = nullptr;
+    if (!contexts::take(i, gpu, context)) continue;
+    const bool is_taken = take(context, gpu);
+    contexts::give_back(i);
+    if (is_taken) return true;
+  }
+  return false;
+}
+
 void Lane::give_back() {
   if (index_ >= 0) contexts::give_back(index_);
   index_ = -1;

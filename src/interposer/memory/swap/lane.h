@@ -25,6 +25,8 @@ class Lane {
  public:
   // False if the context is about to end, or has no room for streams.
   bool take(CUcontext context, int gpu);
+  // Any context of the GPU will do; the primary one, if there is one.
+  bool take_any(int gpu);
   void give_back();
 
   // Both are done when wait(slot) says so. A slot is below kSlots, and its last use is over.

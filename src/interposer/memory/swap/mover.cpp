@@ -83,7 +83,7 @@ class Mover {
   // GPUs that can reach it are closed and drained, which the session's lock keeps so until the
   // chunk is marked. All that is in flight ends before the direction changes.
   bool plan(Flight& flight) {
-    const session::ClosedGates closed(users_of(gpu_));
+    const session::ClosedGates closed(reached_by(gpu_));
     const os::FutexGuard guard(lock);
     const vmm::Need need = need_of(regions.sums(gpu_));
     // Calls that are captured pass a closed gate, and the driver looks at what they name.
@@ -353,12 +353,12 @@ bool start_mover(int gpu) {
 bool begin_window(int gpu) {
   const os::FutexGuard guard(lock);
   for (int owner = 0; owner < gate::kGpusMax; ++owner) {
-    if ((users_of(owner) & (1U << gpu)) == 0) continue;
+    if ((reached_by(owner) & (1U << gpu)) == 0) continue;
     const vmm::Sums sums = regions.sums(owner);
     if (sums.away() != 0 || sums.coming != 0 || sums.leaving != 0) return false;
   }
   for (int owner = 0; owner < gate::kGpusMax; ++owner) {
-    if ((users_of(owner) & (1U << gpu)) != 0) regions.written(owner);
+    if ((reached_by(owner) & (1U << gpu)) != 0) regions.written(owner);
   }
   return true;
 }

@@ -8,6 +8,7 @@ namespace nvs::interposer::swap {
 namespace {
 
 constinit std::atomic<std::uint32_t> peers[gate::kGpusMax] = {};
+constinit std::atomic<std::uint32_t> viewers[gate::kGpusMax] = {};
 
 // With the lock held, so that no chunk comes or goes meanwhile.
 void set_access(int owner, int user, CUmemAccess_flags flags) {
@@ -33,6 +34,14 @@ std::uint32_t users_of(int device) {
   return peers[device].load(std::memory_order_acquire) | (1U << device);
 }
 
+std::uint32_t reached_by(int device) {
+  return users_of(device) | viewers[device].load(std::memory_order_acquire);
+}
+
+void view_reaches(int owner, int user) {
+  if (is_pair(owner, user)) viewers[owner].fetch_or(1U << user);
+}
+
 // Who comes in from now on gets it by itself, so that is said first.
 void peer_enabled(int owner, int user) {
   if (!is_pair(owner, user)) return;
@@ -50,6 +59,7 @@ void peer_disabled(int owner, int user) {
 
 void forget_peers_in_child() {
   for (auto& one : peers) one.store(0, std::memory_order_relaxed);
+  for (auto& one : viewers) one.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace nvs::interposer::swap

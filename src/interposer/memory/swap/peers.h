@@ -12,6 +12,12 @@ namespace nvs::interposer::swap {
 // The devices that may use this one's memory, one bit each; itself is among them.
 std::uint32_t users_of(int device);
 
+// The same with those that reach some of it through a view (ADR 17): all of them have to stand
+// still before any of it goes.
+std::uint32_t reached_by(int device);
+// Only inside the gate, where none of it goes until the next plan is made.
+void view_reaches(int owner, int user);
+
 // The program has enabled it, or asked to end it; what is there already is brought up to date.
 void peer_enabled(int owner, int user);
 void peer_disabled(int owner, int user);

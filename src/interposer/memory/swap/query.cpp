@@ -4,6 +4,7 @@
 #include "interposer/memory/fixed.h"
 #include "interposer/memory/ipc_open.h"
 #include "interposer/memory/swap/rooms.h"
+#include "interposer/memory/swap/view_calls.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/memory.h"
 
@@ -19,6 +20,7 @@ Whose whose(std::uint64_t address, Named& named) {
   if (memory::is_opened(address)) {
     return memory::find_opened(address, named) ? Whose::ours : Whose::nobodys;
   }
+  if (find_view(address, named)) return Whose::ours;
   const libc::NoCancel no_cancel;
   const os::FutexGuard guard(lock);
   const Region* region = regions.find(address);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "interposer/memory/swap/allocate.h"
+#include "interposer/memory/vmm/view_table.h"
 
 namespace nvs::interposer::swap {
 
@@ -15,6 +16,14 @@ enum class Whose : std::uint8_t {
   ours,
 };
 
+// What else there is to say of a view (ADR 17).
+struct ViewFacts {
+  vmm::Range reserved = {};
+  std::uint64_t number = 0;
+  std::uint64_t handle_types = 0;
+  std::uint8_t access = 0;  // of its own device
+};
+
 struct Named {
   Allocated allocated;
   // What its pages are mapped with: it alone, or what small allocations share.
@@ -22,6 +31,8 @@ struct Named {
   std::uint64_t mapping_bytes = 0;
   bool is_pinned = false;
   bool is_borrowed = false;  // another process shares it
+  bool is_view = false;      // of memory that the program created itself
+  ViewFacts view = {};
 };
 Whose whose(std::uint64_t address, Named& named);
 

@@ -19,7 +19,8 @@ namespace nvs::interposer::vmm {
 
 inline constexpr int kDevicesMax = 64;
 
-enum class RegionKind : std::uint8_t { plain, pitched, async, arena };
+// created: by the program, which sees its pages elsewhere (view_table.h); it is of no context.
+enum class RegionKind : std::uint8_t { plain, pitched, async, arena, created };
 
 struct RegionFacts {
   std::uint64_t base = 0;         // a multiple of the granularity
