@@ -45,6 +45,12 @@ unsigned number(const char* text) { return static_cast<unsigned>(std::strtoul(te
 Counted::Counted(const Gpu& gpu, std::uint64_t floats)
     : gpu_(gpu), floats_(floats), data_(gpu.filled(floats, 0)), wrong_(gpu.filled(2, 0)) {}
 
+Counted::Counted(const Gpu& gpu, std::uint64_t floats, CUdeviceptr data)
+    : gpu_(gpu), floats_(floats), data_(data), is_own_(false), wrong_(gpu.filled(2, 0)) {
+  NVS_MUST(gpu.fill(data, 0, floats));
+  NVS_MUST(gpu->cuCtxSynchronize());
+}
+
 void Counted::step(CUstream stream, std::uint64_t ns) {
   NVS_MUST(gpu_.step(data_, 1, floats_, stream));
   if (ns != 0) NVS_MUST(gpu_.spin(ns, stream));
@@ -65,7 +71,7 @@ void Counted::check(CUstream stream) const {
 }
 
 void Counted::free() const {
-  NVS_MUST(gpu_->cuMemFree_v2(data_));
+  if (is_own_) NVS_MUST(gpu_->cuMemFree_v2(data_));
   NVS_MUST(gpu_->cuMemFree_v2(wrong_));
 }
 

@@ -31,6 +31,8 @@ unsigned number(const char* text);
 class Counted {
  public:
   Counted(const Gpu& gpu, std::uint64_t floats);
+  /// In memory of the caller's.
+  Counted(const Gpu& gpu, std::uint64_t floats, CUdeviceptr data);
   /// A step and then a kernel of so long, both without waiting.
   void step(CUstream stream, std::uint64_t ns = 0);
   std::uint64_t steps() const { return steps_; }
@@ -45,6 +47,7 @@ class Counted {
   const Gpu& gpu_;
   std::uint64_t floats_;
   CUdeviceptr data_;
+  bool is_own_ = true;
   CUdeviceptr wrong_;
   std::uint64_t steps_ = 0;
 };
@@ -79,5 +82,8 @@ int freer(int argc, char** argv);
 int leaver(int argc, char** argv);
 int hog(int argc, char** argv);
 int ledger(int argc, char** argv);
+int views(int argc, char** argv);
+int created(int argc, char** argv);
+int orphan(int argc, char** argv);
 
 }  // namespace nvs::faults

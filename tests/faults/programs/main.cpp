@@ -43,6 +43,9 @@ constexpr Program kPrograms[] = {
     {"freer", freer},
     {"leaver", leaver},
     {"hog", hog},
+    {"views", views},
+    {"created", created},
+    {"orphan", orphan},
 };
 
 int run(int argc, char** argv) {
