@@ -2,6 +2,7 @@
 #include "interposer/memory/swap/peers.h"
 
 #include "interposer/exports/real.h"
+#include "interposer/gate/inside.h"
 #include "interposer/memory/swap/rooms.h"
 
 namespace nvs::interposer::swap {
@@ -42,12 +43,16 @@ void view_reaches(int owner, int user) {
   if (is_pair(owner, user)) viewers[owner].fetch_or(1U << user);
 }
 
-// Who comes in from now on gets it by itself, so that is said first.
+// Who comes in from now on gets it by itself, so that is said first. Inside the gate: nothing is on
+// its way out then that nobody waited with for the new user to stand still.
 void peer_enabled(int owner, int user) {
   if (!is_pair(owner, user)) return;
-  peers[owner].fetch_or(1U << user);
-  const os::FutexGuard guard(lock);
-  set_access(owner, user, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  gate::inside([&] {
+    peers[owner].fetch_or(1U << user);
+    const os::FutexGuard guard(lock);
+    set_access(owner, user, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    return CUDA_SUCCESS;
+  });
 }
 
 void peer_disabled(int owner, int user) {
