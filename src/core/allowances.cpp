@@ -25,6 +25,7 @@ std::uint64_t Allowances::send(std::uint64_t bytes) {
 
 void Allowances::acknowledge(std::uint64_t number) {
   if (number > number_) return;
+  answered_ = std::max(answered_, number);
   std::erase_if(open_, [number](const Sent& sent) { return sent.number < number; });
 }
 

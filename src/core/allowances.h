@@ -20,6 +20,8 @@ class Allowances {
   // Of the latest.
   std::uint64_t bytes() const { return bytes_; }
   bool is_latest(std::uint64_t number) const { return number == number_; }
+  // It said that it goes by the latest.
+  bool is_answered() const { return answered_ == number_; }
   // The most and the least that it may go by: of all since the acknowledged one, that one included.
   // If there is none, it has no reason to have more or less than it has.
   std::uint64_t most() const;
@@ -32,6 +34,7 @@ class Allowances {
     std::uint64_t least;
   };
   std::uint64_t number_ = 0;
+  std::uint64_t answered_ = 0;
   std::uint64_t bytes_ = 0;
   std::vector<Sent> open_;
 };

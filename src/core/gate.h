@@ -32,14 +32,23 @@ struct GateMemory {
   std::uint64_t fixed = 0;
   std::uint64_t asked = 0;
   Allowances allowances;
-  bool shared = false;  // as it was last told
-  bool stuck = false;   // it had to move something, and nothing moved for a while
-  Instant moved;        // when something did, or when it was told to
+  bool shared = false;    // as it was last told
+  bool stuck = false;     // it had to move something, and nothing moved for a while
+  Instant moved;          // when something did, or when it was told to
+  bool is_short = false;  // it said since then that the driver has nothing for it
+  // That was so for a while: until then it gets no more than it has, and others come first.
+  std::optional<Instant> starves_until;
 
   // What it has on the GPU, or may have brought there by now. One that does not answer is taken by
-  // its last word: others do not wait for what it might yet take.
+  // its last word: others do not wait for what it might yet take. One that starves is told to go by
+  // less first.
   std::uint64_t committed() const {
     return stuck ? resident : std::max(resident, allowances.most());
+  }
+  // From now on it has the time that a move takes.
+  void begin_to_move(Instant now) {
+    moved = now;
+    is_short = false;
   }
   // All that it told of is there, and nothing that it was told since makes it move some of it out.
   // One that was lowered may have taken more by then and be about to move that; it sends the window

@@ -30,6 +30,20 @@ bool has_to_move(const GateMemory& memory) {
   return memory.away > 0 && room > 0 && (room >= memory.away || room >= kMemoryStep);
 }
 
+// It does all that it was told, as far as there is memory for it.
+bool is_starving(const GateMemory& memory) {
+  return memory.is_short && memory.allowances.is_answered() &&
+         memory.resident <= memory.allowances.bytes();
+}
+
+// When it is not waited for any more, or tries again.
+std::optional<Instant> stalls_at(const GateMemory& memory) {
+  const bool tries = !memory.stuck && has_to_move(memory);
+  if (!tries || (memory.starves_until && is_starving(memory))) return memory.starves_until;
+  const Instant stalls = memory.moved + kMoveStall;
+  return memory.starves_until ? std::min(stalls, *memory.starves_until) : stalls;
+}
+
 void add_up(Seat& seat) {
   SeatMemory& sum = seat.memory;
   sum.base = sum.asked = sum.promised = sum.fixed = sum.away = 0;
@@ -40,6 +54,7 @@ void add_up(Seat& seat) {
     sum.fixed += one.fixed;
     sum.away += one.away;
     sum.complete = sum.complete && one.is_complete();
+    sum.stuck = sum.stuck || (one.starves_until && !one.is_complete());
     if (!stays_put(*gate)) {
       sum.base += one.base();
       (is_promised(one) ? sum.promised : sum.asked) += one.asked;
@@ -104,9 +119,11 @@ void note_held(Gate& gate, const MemoryHeld& told, Instant now) {
     on.moved_in += std::min(up, in);
   }
   if (!memory.told || event.resident != memory.resident || most != memory.allowances.most()) {
-    memory.moved = now;
+    memory.begin_to_move(now);
     memory.stuck = false;
   }
+  memory.is_short = memory.is_short || event.is_short;
+  if (event.away == 0 || event.resident > memory.resident) memory.starves_until.reset();
   memory.told = true;
   memory.resident = event.resident;
   memory.away = event.away;
@@ -128,10 +145,24 @@ void note_shortage(Gpu& gpu, const Gate& gate, std::uint64_t number, Instant now
   gpu.memory.shortage_since = now;
 }
 
+void forget_shortage(Gpu& gpu) {
+  gpu.memory.shortage = 0;
+  for_each_told(gpu, [](Gate& gate) { gate.memory.starves_until.reset(); });
+}
+
 void note_time_passed(Gpu& gpu, Instant now) {
   for_each_told(gpu, [now](Gate& gate) {
     GateMemory& memory = gate.memory;
-    memory.stuck = memory.stuck || (has_to_move(memory) && now >= memory.moved + kMoveStall);
+    const std::optional<Instant> at = stalls_at(memory);
+    if (!at || now < *at) return;
+    if (memory.starves_until == at) {
+      memory.starves_until.reset();
+      memory.begin_to_move(now);
+    } else if (is_starving(memory)) {
+      memory.starves_until = now + kShortageStep;
+    } else {
+      memory.stuck = true;
+    }
   });
   GpuMemory& memory = gpu.memory;
   if (memory.shortage == 0 || now < memory.shortage_since + kShortageStep) return;
@@ -142,9 +173,8 @@ void note_time_passed(Gpu& gpu, Instant now) {
 std::optional<Instant> stalls_at(const Gpu& gpu) {
   std::optional<Instant> at;
   for_each_told(gpu, [&at](const Gate& gate) {
-    if (gate.memory.stuck || !has_to_move(gate.memory)) return;
-    const Instant stalls = gate.memory.moved + kMoveStall;
-    at = at ? std::min(*at, stalls) : stalls;
+    const std::optional<Instant> stalls = stalls_at(gate.memory);
+    if (stalls) at = at ? std::min(*at, *stalls) : *stalls;
   });
   return at;
 }

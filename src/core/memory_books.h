@@ -21,6 +21,8 @@ void note_held(Gate& gate, const MemoryHeld& told, Instant now);
 // The driver did not have what the client was allowed by the word of that number. It means nothing
 // once there is a later one.
 void note_shortage(Gpu& gpu, const Gate& gate, std::uint64_t number, Instant now);
+// It may be there again.
+void forget_shortage(Gpu& gpu);
 // Those that should have moved something and did not are not waited for any more; and some of what
 // was short may be there again.
 void note_time_passed(Gpu& gpu, Instant now);

@@ -63,8 +63,10 @@ void split(const Place& place, std::vector<Target>& targets, std::size_t from) {
     left -= targets[i].bytes;
   }
   for (std::size_t i = from; i < targets.size(); ++i) {
+    const GateMemory& memory = targets[i].gate->memory;
     if (stays_put(*targets[i].gate)) continue;
-    const std::uint64_t more = std::min(left, targets[i].gate->memory.base() - targets[i].bytes);
+    const std::uint64_t all = memory.starves_until ? memory.resident : memory.base();
+    const std::uint64_t more = std::min(left, all - targets[i].bytes);
     targets[i].need = targets[i].bytes += more;
     left -= more;
   }
@@ -77,8 +79,9 @@ void add_targets(const Place& place, std::uint64_t slack, std::vector<Target>& t
     if (!memory.told) continue;
     const bool asks = is_promised(memory) ? place.keeps_promise
                                           : place.grants_ask && place.seat->memory.asked > 0;
-    const bool stays = stays_put(*gate);
+    const bool stays = stays_put(*gate) || memory.starves_until;
     std::uint64_t need = asks ? memory.need() : memory.base();
+    if (memory.starves_until) need = memory.resident;
     if (memory.stuck) need = memory.allowances.bytes();
     targets.push_back({gate, need, need + (stays ? 0 : slack), place.in});
   }
@@ -126,7 +129,7 @@ class Carrier {
 
   void send(Gate& gate, std::uint64_t bytes) {
     const std::uint64_t number = gate.memory.allowances.send(bytes);
-    gate.memory.moved = node_.now;
+    gate.memory.begin_to_move(node_.now);
     gate.memory.shared = shared_;
     node_.emit(SetAllowance{gate.client, gpu_.id, number, bytes, shared_});
   }
@@ -137,11 +140,13 @@ class Carrier {
     GateMemory& memory = gate.memory;
     if (memory.stuck || !memory.allowances.any()) return;
     const bool moves = !target.in && can_move_out(gate);
-    const std::uint64_t to = moves ? target.bytes : std::max(target.bytes, memory.base());
+    const std::uint64_t kept = memory.starves_until ? memory.resident : memory.base();
+    const std::uint64_t to = moves ? target.bytes : std::max(target.bytes, kept);
     const std::uint64_t allowed = memory.allowances.bytes();
     if (to >= allowed) return;
     const bool has_to_go = moves && to < memory.resident;
-    const bool much = gpu_.memory.tight && allowed - to >= kMemoryStep;
+    // What nobody needs it may still try to get.
+    const bool much = gpu_.memory.tight && !memory.starves_until && allowed - to >= kMemoryStep;
     if (lack || has_to_go || much) send(gate, to);
   }
 

@@ -289,6 +289,93 @@ TEST_F(Residents, WhoDoesNotMoveIsNotWaitedFor) {
   EXPECT_EQ(resident(2), 0U);
 }
 
+// It answers, and the driver has nothing for it.
+class Starving : public MemoryTest {
+ protected:
+  // The first one's turn; it says every few milliseconds that it gets nothing.
+  void starve(std::uint64_t resident, std::uint64_t away) {
+    node.join(1, 1);
+    has(1, resident, away);
+    node.saturate(1);
+    node.join(2, 2);
+    has(2, 0, 12);
+    node.saturate(2);
+    for (int i = 0; i < 400; ++i) {
+      lacks(1);
+      node.pass_ms(5);
+    }
+  }
+};
+
+TEST_F(Starving, GoesByLessBeforeOthersGetIt) {
+  starve(0, 14);
+  EXPECT_EQ(allowed(1), 0U);
+  EXPECT_LT(allowed(2), 12U) << "it may have taken it meanwhile";
+  lacks(1);
+  EXPECT_EQ(allowed(2), 12U);
+  obey(2);
+  EXPECT_TRUE(node.is_open(2));
+}
+
+TEST_F(Starving, CountsWithWhatItHasIfItSaysNothingAnyMore) {
+  starve(0, 14);
+  node.pass_ms(1990);
+  EXPECT_LT(allowed(2), 12U);
+  node.pass_ms(20);
+  EXPECT_EQ(allowed(2), 12U);
+}
+
+TEST_F(Starving, IsNobodyWhoDoesNotSaySo) {
+  node.join(1, 1);
+  has(1, 0, 14);
+  node.saturate(1);
+  held[{1, 0}].number = node.allowed(1).number;
+  tell({1, 0});
+  node.join(2, 2);
+  has(2, 0, 12);
+  node.saturate(2);
+  node.pass_ms(2010);
+  EXPECT_EQ(allowed(2), 12U) << "nobody waits for an answer of one that is stopped";
+}
+
+TEST_F(Starving, MakesWayWithWhatItHas) {
+  starve(6, 8);
+  EXPECT_LT(allowed(1), 6U);
+  obey_all();
+  EXPECT_TRUE(node.is_open(2));
+}
+
+TEST_F(Starving, TriesAgainAfterAWhile) {
+  starve(0, 14);
+  pass_ms(9'900);
+  EXPECT_EQ(allowed(1), 0U) << "though 4 are left over";
+  pass_ms(20'000);
+  EXPECT_GT(node.opened(1), 0);
+}
+
+TEST_F(Starving, TriesAgainWhenSomebodyLeaves) {
+  starve(0, 14);
+  obey_all();
+  leave(2);
+  EXPECT_GE(allowed(1), 14U);
+}
+
+TEST_F(Starving, TriesOnByItselfWhereNobodyNeedsTheRoom) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(2, 1);
+  has(1, 2, 8);
+  node.want(1);
+  for (int i = 0; i < 1000; ++i) {
+    lacks(1);
+    obey(2);
+    node.pass_ms(5);
+  }
+  EXPECT_GE(allowed(1), 10U);
+  obey(1);
+  EXPECT_TRUE(node.is_open(1));
+}
+
 TEST_F(Residents, ConcurrentModeTakesTurnsInMemory) {
   node.step(PolicySet{GpuId{0}, {Mode::concurrent, Duration::from_ms(20), Duration::from_s(1)}});
   for (const int client : {1, 2, 3}) node.join(client, client);
