@@ -37,6 +37,9 @@ void decide(Gpu& gpu, Division& division, Instant now) {
   if (ends) {
     count_passed(gpu, changes.came_in);
     memory.turn.began = now;  // unless somebody has to come in first
+  } else if (changes.sent_out && is_turn_over(gpu, now)) {
+    // Nobody waited, and the turn went on. Whoever has to go now does not come back at once.
+    memory.turn.began = now;
   }
   const bool renews = !had_turn || changes.sent_out;
   const bool changed = ends ? changes.any() : renews && !changes.came_in.empty();

@@ -142,6 +142,26 @@ TEST_F(Turns, AnIdleTurnEndsEarly) {
   EXPECT_TRUE(node.is_open(1));
 }
 
+// Nobody waited for a long time, but the turn is over and not forgotten.
+TEST_F(Turns, WhoHasToGoDoesNotComeBackAtOnce) {
+  set_turn(Duration::from_s(1));
+  for (const int client : {1, 2, 3, 4}) node.join(client, client);
+  has(1, 5);
+  has(2, 5);
+  has(3, 5);
+  has(4, 0, 10);  // has no work
+  for (const int client : {1, 2, 3}) node.saturate(client);
+  pass_ms(3000);
+  has(1, 7);
+  int gone = 0;
+  for (const int client : {1, 2, 3}) gone = allowed(client) < resident(client) ? client : gone;
+  ASSERT_NE(gone, 0);
+  pass_ms(900);
+  EXPECT_FALSE(is_complete(gone));
+  pass_ms(200);
+  EXPECT_TRUE(is_complete(gone));
+}
+
 TEST_F(Turns, SerialModeDoesNotCutItsTurnsShort) {
   set_turn(Duration::from_s(1), Mode::serial);
   crowd({{1, 12}, {2, 12}});
