@@ -393,6 +393,8 @@ void Ledger::on(const core::LetOneIn& effect) {
   if (slot == nullptr || slot->gate != Slot::Gate::closed) return;
   slot->grant = effect.grant;
   slot->let_in = true;
+  // Until that has drained it may have to go from memory without having been told.
+  refresh(client(effect.client)->tenant, effect.gpu);
 }
 
 }  // namespace nvs::sim

@@ -73,6 +73,71 @@ TEST(TurnLength, FindsATurnThatIsTooShort) {
   expect_complaint(two_turns(ms(500), ms(499)), "instead of 500000 us");
 }
 
+// What it does not have to bring back does not make it longer.
+TEST(TurnLength, CountsWhoIsNotBackYet) {
+  const auto turn = [](std::uint64_t back, Duration lasted) {
+    constexpr std::uint64_t kUnit = 100'000'000;  // at 16 GB/s, 8 of them take 50 ms
+    History history = crowd(make_turn_length({}), 16 * kUnit);
+    history.holds(1, 0, 12 * kUnit, 0, {allow(1, 1, 12 * kUnit)});
+    history.holds(2, 0, 4 * kUnit, 8 * kUnit, {allow(2, 1, 4 * kUnit)});
+    history.want(1).want(2).wait(ms(3000)).tick({allow(1, 2, 4 * kUnit)});
+    history.holds(1, 2, 4 * kUnit, 8 * kUnit, {allow(2, 2, 12 * kUnit)});
+    history.holds(2, 2, 12 * kUnit, 0);
+    history.holds(1, 2, (4 + back) * kUnit, (8 - back) * kUnit);
+    return history.wait(lasted).tick({allow(2, 3, 4 * kUnit)});
+  };
+  EXPECT_EQ(turn(0, ms(250)).complaint(), "");
+  expect_complaint(turn(0, ms(249)), "instead of 250000 us");
+  expect_complaint(turn(7, ms(249)), "instead of 250000 us");
+  EXPECT_EQ(turn(8, ms(100)).complaint(), "");
+  expect_complaint(turn(8, ms(99)), "instead of 100000 us");
+}
+
+// The first one is told to go when it has drained, some time after its window was ended.
+class TurnAfterDrain : public testing::Test {
+ protected:
+  static History drain(Duration rested) {
+    History history(make_turn_length({}), 1, {core::Mode::automatic, ms(20), ms(500)});
+    history.step(core::CapacitySet{core::GpuId{0}, 16}).join(1).join(2);
+    history.holds(1, 0, 12, 0, {allow(1, 1, 12)}).holds(2, 0, 12, 0, {allow(2, 1, 12)});
+    history.want(2).want(1, {open(1, 1)}).wait(ms(3000)).tick({allow(2, 2, 4)});
+    history.holds(2, 2, 4, 8, {allow(2, 3, 12)}).holds(2, 3, 12, 0).wait(ms(300));
+    if (rested > Duration{}) history.idle(1, 1).wait(rested);
+    return history.tick({close(1, 1)}).wait(ms(50));
+  }
+  static History goes(History history) {
+    core::Drained drained{core::ClientId{1}, core::GpuId{0}, core::GrantId{1}};
+    drained.waiting = true;
+    return history.step(drained, {allow(1, 2, 4)});
+  }
+};
+
+TEST_F(TurnAfterDrain, EndsWhenItWasDecided) {
+  expect_complaint(goes(drain({})), "instead of 500000 us");
+  const auto next = [](Duration lasted) {
+    History history = goes(drain({}).wait(ms(150)));
+    return history.holds(1, 2, 4, 8).wait(lasted).tick({allow(2, 4, 4)});
+  };
+  EXPECT_EQ(next(ms(300)).complaint(), "");
+  expect_complaint(next(ms(299)), "instead of 500000 us");
+}
+
+TEST_F(TurnAfterDrain, IsNoneOfWhoHadNoWork) {
+  EXPECT_EQ(goes(drain(core::kRestMin)).complaint(), "");
+  expect_complaint(goes(drain(ms(1))), "instead of 500000 us");
+}
+
+// It has to go, and is told so when what it was let in with is done.
+TEST(NoGaps, WhoWasLetInMayHaveNoMemory) {
+  const auto waits = [](const std::vector<core::Effect>& effects) {
+    History history = crowd(make_no_gaps());
+    history.holds(1, 0, 12, 0, {allow(1, 1, 12)}).holds(2, 0, 0, 12, {allow(2, 1, 0)});
+    return history.want(1, effects);
+  };
+  EXPECT_EQ(waits({let_in(1, 1)}).complaint(), "");
+  expect_complaint(waits({}), "which nobody holds");
+}
+
 TEST(MemoryService, FindsWhoWaitsForEver) {
   const auto begin = [](std::uint64_t away) {
     History history(make_memory_service({}), 1, {core::Mode::automatic, ms(20), ms(500)});

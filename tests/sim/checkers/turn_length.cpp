@@ -44,8 +44,7 @@ class TurnLength : public Checker {
 
   void on_effect(const Ledger& ledger, const core::Effect& effect) override {
     if (const auto* close = std::get_if<core::CloseWindow>(&effect)) {
-      const LedgerClient* client = ledger.client(close->client);
-      if (client != nullptr) closed_[{client->tenant, close->gpu}] = ledger.now();
+      if (ledger.client(close->client) != nullptr) note(ledger, *close);
     }
     const auto* allow = std::get_if<core::SetAllowance>(&effect);
     const Slot* slot = allow != nullptr ? ledger.slot(allow->client, allow->gpu) : nullptr;
@@ -59,13 +58,19 @@ class TurnLength : public Checker {
     Turn& turn = turns_[core::index_of(allow->gpu)];
     // Whoever had its window is told when all of it has drained, with those that were let in: it
     // was decided when the window was ended, or later.
-    const Instant decided = drains_ == tenant ? closed_[{tenant, allow->gpu}] : ledger.now();
-    if (!turn.known || turn.began < decided) {
+    const Closed& closed = closed_[{tenant, allow->gpu}];
+    const Instant decided = drains_ == tenant ? closed.at : ledger.now();
+    // One without work has to go before the turn ends, and may have some again by then.
+    if (drains_ == tenant && closed.rested) return;
+    if (!turn.known || turn.told < decided) {
       // A gang is told when it has drained on its other GPUs too: it was decided before.
       const bool gang = ledger.may_be_gang(tenant);
       if (!gang) judge(ledger, allow->gpu, turn);
       turn.known = !gang && ledger.now() - turn.disturbed > kSettles;
-      turn.began = ledger.now();
+      // Where nobody has to come in, the next one begins when that was decided: others that are in
+      // run on while the last ones drain.
+      turn.began = decided;
+      turn.told = ledger.now();
       turn.out.clear();
     }
     turn.out[allow->client] = slot->memory.resident - allow->bytes;
@@ -75,15 +80,31 @@ class TurnLength : public Checker {
   struct Turn {
     bool known = false;  // nothing but turns has happened since the last one ended
     Instant began;       // not before that
+    Instant told;        // who had to go for it
     std::map<core::ClientId, std::uint64_t> out;
     Instant disturbed;
   };
+
+  // How a tenant's window was ended.
+  struct Closed {
+    Instant at;
+    bool rested = false;  // it had no work, for so long that its turn ends with it
+  };
+
+  void note(const Ledger& ledger, const core::CloseWindow& close) {
+    const core::TenantId tenant = ledger.client(close.client)->tenant;
+    Closed& closed = closed_[{tenant, close.gpu}];
+    if (closed.at == ledger.now()) return;  // of all its clients the first one counts
+    const Standing& standing = ledger.standing(tenant, close.gpu);
+    const bool idle = standing.held_since && standing.idle;
+    closed = {ledger.now(), idle && ledger.now() - standing.idle_since >= core::kRestMin};
+  }
 
   // What is said twice in a step is meant as it was said last.
   bool correct(Instant now, const core::SetAllowance& allow, std::uint64_t resident) {
     Turn& turn = turns_[core::index_of(allow.gpu)];
     const auto before = turn.out.find(allow.client);
-    if (turn.began != now || before == turn.out.end()) return false;
+    if (turn.told != now || before == turn.out.end()) return false;
     before->second = resident - std::min(resident, allow.bytes);
     return true;
   }
@@ -126,7 +147,12 @@ class TurnLength : public Checker {
     } else {
       const std::uint64_t rate = std::max<std::uint64_t>(traits_.bus_rate, core::kSwapRate);
       std::uint64_t bytes = 0;
-      for (const auto& [client, out] : turn.out) bytes += out;
+      for (const auto& [client, out] : turn.out) {
+        // Whoever is back came into room that became free in the middle of the turn (ADR-0014): it
+        // has not to come in at its end, and nobody was made to go for it.
+        const Slot* slot = ledger.slot(client, id);
+        if (slot != nullptr && slot->memory.away > 0) bytes += out;
+      }
       const auto us = static_cast<std::int64_t>(bytes / (rate / 1'000'000));
       least = std::max(core::kTurnMin, Duration::from_us(us) * core::kTurnSwaps);
     }
@@ -137,7 +163,7 @@ class TurnLength : public Checker {
   RunTraits traits_;
   std::vector<Turn> turns_;
   std::optional<core::TenantId> drains_;  // who has drained in this step
-  std::map<std::pair<core::TenantId, core::GpuId>, Instant> closed_;  // when its window was ended
+  std::map<std::pair<core::TenantId, core::GpuId>, Closed> closed_;
   std::set<std::pair<core::GpuId, core::ClientId>> askers_;
   std::map<std::pair<core::ClientId, core::GpuId>, std::uint64_t> fixed_;
 };
