@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver has less memory than there should be, and clients do not move what they should.
+#include <gtest/gtest.h>
+
+#include "core/sim_memory.h"
+
+namespace nvs::core {
+namespace {
+
+using Shortages = MemoryTest;
+
+TEST_F(Shortages, TheDriverIsTheTruth) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 8);
+  has(2, 2, 4);
+  obey(1);
+  lacks(2);
+  EXPECT_EQ(usable(), 11U) << "without the 5 that it may have and has not";
+  pass_ms(20'000);
+  EXPECT_GE(usable(), 14U) << "step by step it tries again";
+  set_capacity(12);
+  EXPECT_EQ(usable(), 12U);
+}
+
+TEST_F(Shortages, AMomentWithoutMemoryMakesNobodyImpossible) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 0, 14);
+  has(2, 0, 6);
+  node.want(1);
+  node.want(2);
+  lacks(1);
+  EXPECT_EQ(usable(), 14U) << "for the larger one";
+  pass_ms(100);
+  EXPECT_TRUE(is_complete(1));
+}
+
+TEST_F(Shortages, AShortageBeforeItCameMakesNobodyImpossible) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 2, 4);
+  lacks(1);
+  EXPECT_EQ(usable(), 6U);
+  has(2, 0, 12);  // which has come back to a new daemon
+  node.want(2);
+  pass_ms(1000);
+  EXPECT_FALSE(node.seat(2).too_large);
+  EXPECT_TRUE(is_complete(2));
+}
+
+TEST_F(Shortages, AnOldShortageMeansNothing) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 8);
+  has(2, 2, 4);
+  obey(1);
+  held[{2, 0}].number = node.allowed(2).number - 1;
+  tell({2, 0}, true);
+  EXPECT_EQ(usable(), 16U) << "that was another word";
+  has(2, 6);
+  lacks(2);
+  EXPECT_EQ(usable(), 16U) << "it has all it wants";
+}
+
+TEST_F(Shortages, WhoDoesNotMoveIsNotWaitedFor) {
+  node.join(1, 1);
+  node.join(2, 2);
+  node.join(3, 3);
+  has(1, 10);
+  has(2, 0, 8);
+  has(3, 0, 6);
+  pass_ms(2000);
+  node.want(2);  // 1 has no work, and should go; it is stopped
+  for (int i = 0; i < 3000; ++i) {
+    obey(2);
+    node.pass_ms(1);
+  }
+  EXPECT_FALSE(is_complete(2));
+  EXPECT_EQ(node.view().gpus[0].turns, 1U);
+  node.want(3);
+  for (int i = 0; i < 3000; ++i) {
+    obey(2);
+    obey(3);
+    node.pass_ms(1);
+  }
+  EXPECT_TRUE(node.is_open(3)) << "6 fit beside the 10 of the one that is stopped";
+  EXPECT_EQ(resident(2), 0U);
+}
+
+// It answers, and the driver has nothing for it.
+class Starving : public MemoryTest {
+ protected:
+  // The first one's turn; it says every few milliseconds that it gets nothing.
+  void starve(std::uint64_t resident, std::uint64_t away) {
+    node.join(1, 1);
+    has(1, resident, away);
+    node.saturate(1);
+    node.join(2, 2);
+    has(2, 0, 12);
+    node.saturate(2);
+    for (int i = 0; i < 400; ++i) {
+      lacks(1);
+      node.pass_ms(5);
+    }
+  }
+};
+
+TEST_F(Starving, GoesByLessBeforeOthersGetIt) {
+  starve(0, 14);
+  EXPECT_EQ(allowed(1), 0U);
+  EXPECT_LT(allowed(2), 12U) << "it may have taken it meanwhile";
+  lacks(1);
+  EXPECT_EQ(allowed(2), 12U);
+  obey(2);
+  EXPECT_TRUE(node.is_open(2));
+}
+
+TEST_F(Starving, CountsWithWhatItHasIfItSaysNothingAnyMore) {
+  starve(0, 14);
+  node.pass_ms(1990);
+  EXPECT_LT(allowed(2), 12U);
+  node.pass_ms(20);
+  EXPECT_EQ(allowed(2), 12U);
+}
+
+TEST_F(Starving, IsNobodyWhoDoesNotSaySo) {
+  node.join(1, 1);
+  has(1, 0, 14);
+  node.saturate(1);
+  held[{1, 0}].number = node.allowed(1).number;
+  tell({1, 0});
+  node.join(2, 2);
+  has(2, 0, 12);
+  node.saturate(2);
+  node.pass_ms(2010);
+  EXPECT_EQ(allowed(2), 12U) << "nobody waits for an answer of one that is stopped";
+}
+
+TEST_F(Starving, MakesWayWithWhatItHas) {
+  starve(6, 8);
+  EXPECT_LT(allowed(1), 6U);
+  obey_all();
+  EXPECT_TRUE(node.is_open(2));
+}
+
+TEST_F(Starving, TriesAgainAfterAWhile) {
+  starve(0, 14);
+  pass_ms(9'900);
+  EXPECT_EQ(allowed(1), 0U) << "though 4 are left over";
+  pass_ms(20'000);
+  EXPECT_GT(node.opened(1), 0);
+}
+
+TEST_F(Starving, TriesAgainWhenSomebodyLeaves) {
+  starve(0, 14);
+  obey_all();
+  leave(2);
+  EXPECT_GE(allowed(1), 14U);
+}
+
+TEST_F(Starving, TriesOnByItselfWhereNobodyNeedsTheRoom) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(2, 1);
+  has(1, 2, 8);
+  node.want(1);
+  for (int i = 0; i < 1000; ++i) {
+    lacks(1);
+    obey(2);
+    node.pass_ms(5);
+  }
+  EXPECT_GE(allowed(1), 10U);
+  obey(1);
+  EXPECT_TRUE(node.is_open(1));
+}
+
+}  // namespace
+}  // namespace nvs::core
