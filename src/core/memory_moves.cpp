@@ -107,6 +107,10 @@ class Carrier {
   void run() {
     const bool lack = lacks_room();
     for (const Target& target : targets_) lower(target, lack);
+    const bool arrives = std::any_of(targets_.begin(), targets_.end(), is_arriving);
+    for (Target& target : targets_) {
+      if (arrives && !target.in) hold_back(target);
+    }
     for (const Target& target : targets_) owed_ += missing(target);
     for (const Target& target : targets_) raise(target);
     for (const Target& target : targets_) tell_rest(target);
@@ -115,6 +119,18 @@ class Carrier {
  private:
   static std::uint64_t missing(const Target& target) {
     return target.need - std::min(target.need, target.gate->memory.committed());
+  }
+
+  // What somebody needs to run comes over the same bus as what others will need later. Who does not
+  // get on is not waited for.
+  static bool is_arriving(const Target& target) {
+    const GateMemory& memory = target.gate->memory;
+    return target.in && memory.away > 0 && !stays_put(*target.gate) && !memory.starves_until;
+  }
+
+  static void hold_back(Target& target) {
+    target.need = std::min(target.need, target.gate->memory.resident);
+    target.bytes = std::min(target.bytes, target.need);
   }
 
   // Is there less room than those need that are to be complete? To prefetch, a chunk is worth it.

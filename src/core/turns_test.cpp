@@ -78,6 +78,45 @@ TEST_F(Turns, WhatIsLeftOverIsBroughtInMeanwhile) {
   EXPECT_EQ(resident(3), 0U);
 }
 
+// They have to go one after the other, and the second one's turn has come.
+class NextTurn : public Turns {
+ protected:
+  void SetUp() override {
+    set_turn(Duration::from_s(5));
+    crowd({{1, 12}, {2, 12}, {3, 6}});
+    while (!node.is_closing(1) && node.is_open(1)) node.pass_ms(1);
+    node.pass_ms(1);
+    obey(1);
+    ASSERT_EQ(resident(1), 0U);
+    ASSERT_EQ(resident(2), 4U);
+    ASSERT_EQ(allowed(2), 12U);
+  }
+};
+
+// Both would come in over the same bus, and only one of them is waited for.
+TEST_F(NextTurn, WhoComesAfterTheNextDoesNotComeBesideIt) {
+  EXPECT_EQ(allowed(3), 0U);
+  has(2, 11, 1);
+  EXPECT_EQ(allowed(3), 0U);
+  has(2, 12);
+  EXPECT_EQ(allowed(3), 4U);
+}
+
+TEST_F(NextTurn, NobodyWaitsForWhoDoesNotComeIn) {
+  node.pass_ms(2010);
+  EXPECT_EQ(allowed(3), 6U) << "beside the 4 of the one that is stopped";
+  obey(3);
+  EXPECT_EQ(allowed(1), 6U) << "for its next turn";
+}
+
+TEST_F(NextTurn, NobodyWaitsForWhoGetsNothingFromTheDriver) {
+  for (int i = 0; i < 405; ++i) {
+    lacks(2);
+    node.pass_ms(5);
+  }
+  EXPECT_GE(allowed(3), 4U);
+}
+
 TEST_F(Turns, AnAutomaticTurnIsFiveTimesAsLongAsTheSwap) {
   crowd({{1, 12}, {2, 12}});
   // 8 GiB are to come, at 8 GB/s until it is known better.
