@@ -196,6 +196,36 @@ TEST_F(Residents, AnAskIsServedFromAnIdleOnesMemory) {
   EXPECT_TRUE(node.is_open(2));
 }
 
+TEST_F(Residents, WhatMovesIsCountedAndWhatIsAllocatedOrFreedIsNot) {
+  const auto moved = [this] { return node.view().gpus[0].moved_bytes / kGiB; };
+  node.join(1, 1);
+  has(1, 10, 2);
+  EXPECT_EQ(moved(), 0U) << "before it told anything";
+  has(1, 6, 6);
+  EXPECT_EQ(moved(), 4U);
+  has(1, 8, 4);
+  EXPECT_EQ(moved(), 6U);
+  has(1, 5, 4);
+  has(1, 5, 1);
+  has(1, 7, 1);
+  EXPECT_EQ(moved(), 6U);
+  has(1, 4, 3);
+  EXPECT_EQ(moved(), 8U) << "and one was freed";
+  has(1, 8, 1);
+  EXPECT_EQ(moved(), 10U) << "and two were allocated";
+}
+
+TEST_F(Residents, WhereNobodyKnowsTheSizeThereIsNoLimit) {
+  set_capacity(0);
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 100);
+  has(2, 50, 50);
+  obey_all();
+  EXPECT_TRUE(is_complete(1) && is_complete(2));
+  EXPECT_EQ(node.view().gpus[0].turn, Duration{});
+}
+
 TEST_F(Residents, WhatNeverFitsBlocksNobody) {
   node.join(1, 1);
   node.join(2, 2);

@@ -88,6 +88,38 @@ TEST_F(Shortages, WhoDoesNotMoveIsNotWaitedFor) {
   EXPECT_EQ(resident(2), 0U);
 }
 
+// It has nothing to say either.
+TEST_F(Shortages, WhoHasNothingToMoveIsNotStuck) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 10);
+  has(2, 0, 8);
+  obey(1);
+  obey(2);
+  ASSERT_EQ(allowed(1), resident(1));
+  node.pass_ms(5000);
+  node.want(2);
+  EXPECT_EQ(allowed(1), 8U);
+}
+
+// What is left to bring in is less than a chunk.
+TEST_F(Shortages, WhoDoesNotMoveTheLastBitIsNotWaitedFor) {
+  node.join(1, 1);
+  node.join(2, 2);
+  held[{1, 0}] = {0, 4 * kGiB, kMemoryStep / 2};
+  tell({1, 0});
+  node.want(1);
+  has(2, 0, 12);
+  node.want(2);
+  held[{1, 0}].number = node.allowed(1).number;
+  tell({1, 0});
+  ASSERT_EQ(node.allowed(1).bytes, 4 * kGiB + kMemoryStep / 2);
+  node.pass_ms(1990);
+  EXPECT_LT(allowed(2), 12U);
+  node.pass_ms(20);
+  EXPECT_EQ(allowed(2), 12U);
+}
+
 // It answers, and the driver has nothing for it.
 class Starving : public MemoryTest {
  protected:

@@ -137,6 +137,28 @@ TEST_F(Turns, AChangeThatIsFastOnceDoesNotMakeTurnsShort) {
   EXPECT_LT(node.view().gpus[0].turn, Duration::from_ms(5 * 1073)) << "twice is a rule";
 }
 
+// Changes stall for 300 ms each: 39 times that is 11.7 s, and 19 times 5.7 s.
+TEST_F(Turns, EverybodyHasOneWithinARoundOf28Seconds) {
+  const auto length_for = [this](int clients, std::uint64_t gib) {
+    for (int client = 1; client <= clients; ++client) {
+      node.join(client, client);
+      client == 1 ? has(client, gib) : has(client, 0, gib);
+    }
+    for (int client = 1; client <= clients; ++client) node.saturate(client);
+    obey_all();
+    for (const std::uint64_t until = turns() + 10; turns() < until; obey_all()) {
+      for (const std::uint64_t now = turns(); turns() == now;) node.pass_ms(1);
+      node.pass_ms(300);
+    }
+    tell({1, 0});  // it is reckoned anew
+    const Duration length = node.view().gpus[0].turn;
+    for (int client = 1; client <= clients; ++client) leave(client);
+    return length;
+  };
+  EXPECT_EQ(length_for(4, 12), Duration::from_s(7)) << "one after the other";
+  EXPECT_EQ(length_for(5, 8), Duration::from_s(28) / 3) << "two at a time";
+}
+
 TEST_F(Turns, EveryoneComesInTurn) {
   set_turn(Duration::from_ms(500));
   crowd({{1, 12}, {2, 12}, {3, 10}, {4, 9}});
