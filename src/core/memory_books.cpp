@@ -90,7 +90,7 @@ void enter_memory(Seat& seat, bool complete) {
     return other->tenant->id > seat.tenant->id;
   });
   seats.insert(after, &seat);
-  seat.memory.in = complete;
+  seat.memory.in = complete || seat.hold == Hold::open;  // whoever runs is the last to go
   seat.memory.rested = seat.memory.in_since = seat.gpu->accounted;
 }
 

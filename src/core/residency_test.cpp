@@ -140,6 +140,21 @@ TEST_F(Residents, WhoRunsIsTheLastToGo) {
   EXPECT_EQ(allowed(1), 7U);
 }
 
+// A new daemon hears of its memory while another client of it runs.
+TEST_F(Residents, WhoRunsKeepsItsWindowWhenItFirstTellsOfMemory) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 10);
+  obey(1);
+  node.want(2);
+  ASSERT_TRUE(node.is_open(2));
+  node.join(3, 2);
+  has(3, 0, 8);
+  EXPECT_TRUE(node.is_open(2));
+  obey_all();
+  EXPECT_TRUE(is_complete(3));
+}
+
 TEST_F(Residents, WhoIsFoundOpenRunsOn) {
   node.join(1, 1);
   node.join(2, 1);
