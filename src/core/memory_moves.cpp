@@ -82,7 +82,11 @@ void add_targets(const Place& place, std::uint64_t slack, std::vector<Target>& t
     const bool stays = stays_put(*gate) || memory.starves_until;
     std::uint64_t need = asks ? memory.need() : memory.base();
     if (memory.starves_until) need = memory.resident;
-    if (memory.stuck) need = memory.allowances.bytes();
+    if (memory.stuck) {
+      // Nobody needs what it did not give back any more, if all fit.
+      const bool keeps = !place.seat->gpu->memory.tight;
+      need = std::max(memory.allowances.bytes(), keeps ? memory.resident : 0);
+    }
     targets.push_back({gate, need, need + (stays ? 0 : slack), place.in});
   }
   if (!place.in) split(place, targets, from);

@@ -88,6 +88,19 @@ TEST_F(Shortages, WhoDoesNotMoveIsNotWaitedFor) {
   EXPECT_EQ(resident(2), 0U);
 }
 
+TEST_F(Shortages, WhoDidNotMoveNeedNotOnceAllFit) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 10);
+  has(2, 0, 8);
+  pass_ms(2000);
+  node.want(2);
+  ASSERT_EQ(allowed(1), 8U);
+  node.pass_ms(3000);
+  leave(2);
+  EXPECT_EQ(allowed(1), 10U);
+}
+
 // It has nothing to say either.
 TEST_F(Shortages, WhoHasNothingToMoveIsNotStuck) {
   node.join(1, 1);
