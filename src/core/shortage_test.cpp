@@ -97,6 +97,7 @@ TEST_F(Shortages, WhoDidNotMoveNeedNotOnceAllFit) {
   node.want(2);
   ASSERT_EQ(allowed(1), 8U);
   node.pass_ms(3000);
+  EXPECT_EQ(allowed(1), 8U) << "somebody still waits";
   leave(2);
   EXPECT_EQ(allowed(1), 10U);
 }
