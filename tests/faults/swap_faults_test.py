@@ -68,15 +68,24 @@ class Programs(ExchangeCase):
         innocent = self.innocent()
         calls = ("cuLaunchKernel", "cuMemcpyDtoHAsync_v2", "cuMemUnmap", "cuMemRelease")
         for way, call in zip(("return", "exit", "destroy", "quick"), calls):
-            tenant = self.tenant("leaver", way, NVSHARE_SIM_FAIL=f"{call}@{LIBRARY}:1:1:stop")
-            tenant.wait_for_line("ready")
-            self.wait_until(lambda: is_stopped(tenant), f"{tenant} in {call}")
+            tenant = self.leaver_in(call, way)
             tenant.say()
             tenant.send(SIGCONT)
             self.assertEqual(tenant.process.wait(PATIENCE_S), 0, tenant)
             self.check_goes_on(innocent)
         self.check_only(innocent)
         self.finish(innocent)
+
+    def leaver_in(self, call, way):
+        """One that has all it wants, and stands still in a call that takes it away. It may have to
+        give some away before it has all; then that was another call, and the next one is taken."""
+        for _ in range(PATIENCE_S):
+            tenant = self.tenant("leaver", way, NVSHARE_SIM_FAIL=f"{call}@{LIBRARY}:1:1:stop")
+            self.wait_until(lambda: is_stopped(tenant), f"{tenant} in {call}")
+            if "ready" in tenant.lines:
+                return tenant
+            tenant.kill()
+        self.fail(f"nobody was ready before it was in {call}")
 
     def test_who_takes_all_it_sees_runs_beside_three_more(self):
         hog = self.tenant("hog")
@@ -96,12 +105,13 @@ class NoHostPool(FaultCase):
     def test_who_would_have_no_place_is_told_so(self):
         innocent = self.tenant("mixed", 140, 1)
         innocent.wait_for_progress(1)
-        other = self.tenant("mixed", 400, 1)
+        # Alone it would fit; as it is, it would wait for memory that nobody can ever give back.
+        other = self.tenant("mixed", 190, 1)
         self.assertEqual(other.process.wait(PATIENCE_S), 1)
         self.assertIn(f"returned {OUT_OF_MEMORY}", other.lines[0])
         self.check_goes_on(innocent)
         self.finish(innocent)
-        third = self.tenant("mixed", 150, 1)
+        third = self.tenant("mixed", 190, 1)
         self.check_goes_on(third)
         self.finish(third)
 
@@ -138,6 +148,40 @@ class Freed(Scripted):
             tenant.wait_for_line("again", number)
         self.assertEqual(self.daemon.lent, 1, "one segment is enough")
         tenant.check_ok()
+
+
+    def test_while_it_moves(self):
+        """In turns on its way out and in; some of it, whatever is just then under way."""
+        tenant = self.begin("freer", self.rounds)
+        for number in range(1, self.rounds + 1):
+            self.daemon.close()
+            away = self.daemon.swap_out() if number % 2 == 1 else away
+            self.daemon.allow(ALL if number % 2 == 1 else 0)
+            tenant.say()
+            tenant.wait_for_line("freed", number)
+            left = away.away - 6 * MIB
+            if number % 2 == 0:
+                self.daemon.wait_for_holds(lambda holds: (holds.resident, holds.away) == (0, left))
+                self.daemon.allow(ALL)
+            self.daemon.wait_for_holds(lambda holds: (holds.resident, holds.away) == (left, 0))
+            self.daemon.open()
+            tenant.say()
+            tenant.wait_for_line("again", number)
+        self.assertEqual(self.daemon.lent, 1, "one segment is enough")
+        tenant.check_ok()
+
+
+class Failed(Scripted):
+    def test_copies_that_fail_leave_no_places_behind(self):
+        fail = f"cuMemcpyDtoHAsync_v2@{LIBRARY}:0:60:{UNKNOWN}"  # more than one segment has
+        tenant = self.begin("mixed", 3, 2, NVSHARE_SIM_FAIL=fail)
+        self.daemon.close()
+        self.daemon.swap_out()
+        self.assertEqual(self.daemon.lent, 1, "one segment is enough")
+        self.daemon.swap_in()
+        self.daemon.open()
+        tenant.wait_for_progress()
+        tenant.finish()
 
 
 class Denied(Scripted):
