@@ -14,7 +14,12 @@ namespace nvs::daemon {
 template <class Entry>
 class Ring {
  public:
-  explicit Ring(std::size_t entries_max) : max_(entries_max) { NVS_ASSERT(entries_max > 0); }
+  explicit Ring(std::size_t entries_max) : max_(entries_max) {
+    NVS_ASSERT(entries_max > 0);
+    // Addresses, not memory: what is never used costs nothing, and what is there is never copied
+    // while clients wait for an answer.
+    entries_.reserve(max_);
+  }
 
   // Its number.
   std::uint64_t add(Entry entry) {

@@ -6,8 +6,6 @@
 #include <utility>
 #include <variant>
 
-#include "base/assert.h"
-
 namespace nvs::daemon {
 namespace {
 
@@ -20,9 +18,7 @@ Overloaded(Functions...) -> Overloaded<Functions...>;
 
 }  // namespace
 
-Trace::Trace(std::size_t intervals_max) : intervals_max_(intervals_max) {
-  NVS_ASSERT(intervals_max > 0);
-}
+Trace::Trace(std::size_t intervals_max) : ring_(intervals_max) {}
 
 void Trace::record(Instant now, const core::Event& event) {
   const auto visitor = Overloaded{
@@ -91,7 +87,7 @@ TraceExtract Trace::last(Instant now, Duration last, std::size_t max) const {
   // The ring is in the order of ends: from the newest back, nothing follows the first that is too
   // old. The order of starts is nearly the reverse, which a stable sort makes use of.
   for (std::size_t back = 1; back <= ring_.size(); ++back) {
-    const TraceInterval& interval = ring_[(oldest_ + ring_.size() - back) % ring_.size()];
+    const TraceInterval& interval = ring_.from_end(back);
     if (interval.end < since) break;
     extract.is_cut = intervals.size() == max;
     if (extract.is_cut) break;
@@ -142,7 +138,7 @@ void Trace::follow(Instant now, const Key& key, TenantOnGpu& tenant) {
   const bool was_something = tenant.interval.clients > 0;
   if (was_something && (nothing || is->second != tenant.interval.kind)) {
     tenant.interval.end = now;
-    if (tenant.interval.start < now) keep(tenant.interval);
+    if (tenant.interval.start < now) ring_.add(tenant.interval);
     tenant.interval = {};
   }
   if (nothing) {
@@ -155,15 +151,6 @@ void Trace::follow(Instant now, const Key& key, TenantOnGpu& tenant) {
     tenant.interval = {
         .gpu = key.first, .tenant = key.second, .kind = is->second, .start = now, .end = now};
   tenant.interval.clients = std::max(tenant.interval.clients, count);
-}
-
-void Trace::keep(const TraceInterval& interval) {
-  if (ring_.size() < intervals_max_) {
-    ring_.push_back(interval);
-    return;
-  }
-  ring_[oldest_] = interval;
-  oldest_ = (oldest_ + 1) % intervals_max_;
 }
 
 }  // namespace nvs::daemon

@@ -15,6 +15,7 @@
 #include "core/effect.h"
 #include "core/event.h"
 #include "core/ids.h"
+#include "daemon/ring.h"
 
 namespace nvs::daemon {
 
@@ -78,11 +79,8 @@ class Trace {
   ClientOnGpu* with_grant(core::ClientId client, core::GpuId gpu, core::GrantId grant);
   void set_gate(Instant now, core::ClientId client, core::GpuId gpu, Gate gate);
   void follow(Instant now, const Key& key, TenantOnGpu& tenant);
-  void keep(const TraceInterval& interval);
 
-  std::size_t intervals_max_;
-  std::vector<TraceInterval> ring_;
-  std::size_t oldest_ = 0;  // in the ring, once it is full
+  Ring<TraceInterval> ring_;
   std::unordered_map<core::ClientId, Client> clients_;
   std::map<Key, TenantOnGpu> tenants_;
 };
