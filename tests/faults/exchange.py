@@ -33,6 +33,7 @@ class ExchangeCase(FaultCase):
         """All that the others had is free again."""
         self.wait_until(lambda: len(self.status()["tenants"]) == 1, "the others forgotten")
         self.wait_until(self.has_no_host_memory_of_others, "host memory of the dead given back")
+        self.check_segments()
         self.wait_until(lambda: self.on_gpu(tenant)["swapped_bytes"] == 0, "all of it back")
         tenant.wait_for_progress()
 

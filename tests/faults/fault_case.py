@@ -5,6 +5,7 @@ tenants on it that run with the library.
 Conditions are waited for. Only a test that fails waits for PATIENCE_S.
 """
 
+import contextlib
 import itertools
 import os
 import pathlib
@@ -29,6 +30,13 @@ def environment(**extra):
     ours = ("NVSHARE_", "LD_PRELOAD", "NOTIFY_SOCKET", "WATCHDOG_", "JOURNAL_STREAM")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**kept, **extra}
+
+
+def open_files(pid):
+    """Their names, but of those that are closed meanwhile."""
+    for file in pathlib.Path("/proc", str(pid), "fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            yield os.readlink(file)
 
 
 class FaultCase(unittest.TestCase):
@@ -135,6 +143,16 @@ class FaultCase(unittest.TestCase):
 
     def wait_until_forgotten(self, tenant):
         self.wait_until(lambda: self.row_of(tenant) is None, f"{tenant.pid} gone from status")
+
+    def check_segments(self):
+        """The daemon has as much host memory as its books say: what went back is really gone."""
+        self.wait_until(self.has_segments_of_books, "the segments of the books", self.status)
+
+    def has_segments_of_books(self):
+        named = sum(name.startswith("/memfd:nvshare ") for name in open_files(self.daemon.pid))
+        host = self.status()["host_memory"]
+        written = sum(host[what] for what in ("held_bytes", "ready_bytes", "touching_bytes"))
+        return named * host["segment_bytes"] == written
 
     # The tenants.
 

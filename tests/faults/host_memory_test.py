@@ -29,6 +29,7 @@ class SmallPool(FaultCase):
             for tenant in tenants:
                 tenant.wait_for_progress()
         self.assertGreater(sum(self.on_gpu(one)["swapped_bytes"] for one in tenants), 200 * MIB)
+        self.check_segments()
         self.finish(*tenants)
 
 
