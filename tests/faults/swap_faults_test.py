@@ -132,7 +132,7 @@ class Scripted(ScriptedDaemon, FaultCase):
 
 
 class Freed(Scripted):
-    rounds = 30  # more than host memory could be lost for
+    rounds = 40  # more than memory could be lost for
 
     def test_while_it_is_in_host_memory(self):
         tenant = self.begin("freer", self.rounds)
@@ -151,16 +151,21 @@ class Freed(Scripted):
 
 
     def test_while_it_moves(self):
-        """In turns on its way out and in; some of it, whatever is just then under way."""
-        tenant = self.begin("freer", self.rounds)
+        """In turns on its way out and in. The driver is one that does not wait for copies when it
+        frees something: here they are the mover's, which is in the middle of its work."""
+        program = "fault_tenant"  # as its main thread is named
+        does_not_wait = f"cuMemAlloc_v2@{program}:0:999:2,cuCtxSynchronize@{program}:0:999:0"
+        tenant = self.begin("freer", self.rounds, NVSHARE_SIM_FAIL=does_not_wait)
         for number in range(1, self.rounds + 1):
             self.daemon.close()
-            away = self.daemon.swap_out() if number % 2 == 1 else away
-            self.daemon.allow(ALL if number % 2 == 1 else 0)
+            goes_out = number % 2 == 0
+            whole = whole if goes_out else self.daemon.swap_out().away
+            self.daemon.allow(0 if goes_out else ALL)
+            self.daemon.wait_for_holds(lambda holds: holds.resident not in (0, whole))
             tenant.say()
             tenant.wait_for_line("freed", number)
-            left = away.away - 6 * MIB
-            if number % 2 == 0:
+            left = whole - 6 * MIB
+            if goes_out:
                 self.daemon.wait_for_holds(lambda holds: (holds.resident, holds.away) == (0, left))
                 self.daemon.allow(ALL)
             self.daemon.wait_for_holds(lambda holds: (holds.resident, holds.away) == (left, 0))
