@@ -115,6 +115,7 @@ void freed_with_context(Run& run) {
   const CUdeviceptr other = allocate(run, kMiB);
   SETUP(cuCtxSetCurrent, second);
   CALL("other context's memory", cuMemsetD8_v2, other, 1, kMiB);
+  SETUP(cuCtxSynchronize);  // it may still run, and nothing orders the other stream after it
   CALL("other context's stream", cuStreamSynchronize, stream);
   CALL("other context's stream", cuMemsetD8Async, other, 1, kMiB, stream);
   SETUP(cuStreamSynchronize, stream);
