@@ -26,15 +26,9 @@ struct GpuMemory {
   std::optional<std::uint64_t> of(const UuidBytes& uuid) const;
 };
 
-// Where one tenant hands an H200 over to another, 250 us are lost, of which the GPU itself takes
-// 170: with windows of 20 ms just over 1 % (docs/measurements/sharing_h200.md). Who sleeps much
-// does not wait for the end of a window.
-inline constexpr Duration kWindow = Duration::from_ms(30);
-
 struct Options {
   std::string folder;
-  // Of GPUs for which an administrator set none.
-  core::GpuPolicy policy = {.mode = core::Mode::automatic, .window = kWindow, .turn = std::nullopt};
+  core::GpuPolicy policy;  // of GPUs for which an administrator set none
   GpuMemory gpu_memory;
   std::optional<std::uint64_t> host_memory_bytes;  // lent at most; nothing: half of what there is
   bool exit_when_unused = false;

@@ -25,7 +25,7 @@ TEST(Options, HaveDefaults) {
   const Options options = parsed({});
   EXPECT_EQ(options.folder, wire::kDefaultFolder);
   EXPECT_EQ(options.policy.mode, core::Mode::automatic);
-  EXPECT_EQ(options.policy.window, kWindow);
+  EXPECT_EQ(options.policy.window, Duration::from_ms(20));
   EXPECT_FALSE(options.policy.turn);
   EXPECT_FALSE(options.gpu_memory.each);
   EXPECT_TRUE(options.gpu_memory.by_uuid.empty());
