@@ -7,9 +7,12 @@ The daemon is a script, so that every step happens when the test says so.
 usage: swap_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 """
 
+import re
+import resource
 import shutil
 import time
 import unittest
+from pathlib import Path
 
 from fault_case import BUILD, FaultCase, environment
 from swap_daemon import ALL, ScriptedDaemon
@@ -107,6 +110,24 @@ class Swap(ScriptedDaemon, FaultCase):
             self.assertGreaterEqual(held.host, 250 * MIB)
             self.assertEqual(self.daemon.swap_in().away, 0)
         self.daemon.send("HostShort", is_short=0)
+        self.ends_well(tenant)
+
+    def test_host_memory_that_cannot_be_mapped_goes_back(self):
+        tenant = self.begin("add", "--rewrite", "--seconds", "1")
+        self.daemon.close()
+        pid = tenant.process.pid
+        status = Path(f"/proc/{pid}/status").read_text()
+        size = int(re.search(r"VmSize:\s+(\d+) kB", status)[1]) << 10
+        old = resource.prlimit(pid, resource.RLIMIT_AS, (size + 32 * MIB, resource.RLIM_INFINITY))
+        self.daemon.allow(0)
+        end = time.monotonic() + PATIENCE_S
+        while not self.daemon.lent or len(self.daemon.given_back) < self.daemon.lent:
+            self.assertLess(time.monotonic(), end, "it keeps what is of no use to it")
+            self.daemon.expect(None)
+        self.assertGreaterEqual(self.daemon.holds.resident, 250 * MIB, "it has no place to go to")
+        resource.prlimit(pid, resource.RLIMIT_AS, old)
+        self.assertEqual(self.daemon.swap_out().resident, 0)
+        self.daemon.swap_in()
         self.ends_well(tenant)
 
     def test_what_was_kept_from_an_earlier_daemon_goes_back_too(self):

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/swap/host.h"
 
+#include <utility>
+
 #include <sys/mman.h>
 
 #include "interposer/flow/relaxed_capture.h"
@@ -18,12 +20,14 @@
 namespace nvs::interposer::swap {
 namespace {
 
-// A memfd that has come and is not mapped yet.
+// A memfd that has come and is not mapped yet; or cannot be, and is to go back.
 struct Lent {
   std::uint64_t number;  // the daemon's; 0: of one that is gone
   std::uint64_t bytes;
-  int file;
+  int file;                     // kUnusable: closed
+  std::uint64_t mapped_at = 0;  // of one that is to go back
 };
+constexpr int kUnusable = -1;
 constexpr int kLentMax = 1024;
 
 // What is asked for at a time: little enough that it is there soon.
@@ -175,28 +179,42 @@ bool take_lent(Lent& one) {
   return true;
 }
 
-bool add_segment(const Lent& one, std::uint64_t mapped_at) {
-  return host_room.add(segments + 1, one.bytes, mapped_at, one.number);
-}
-
-void map(const Lent& one) {
+// A child would have no use for it. 0: there are no addresses to be had, or no mappings.
+std::uint64_t map_shared(const Lent& one) {
   const long mapped = os::system_call(SYS_mmap, 0, static_cast<long>(one.bytes),
                                       PROT_READ | PROT_WRITE, MAP_SHARED, one.file, 0);
-  os::close_file(one.file);
   constexpr long kMaxErrno = 4095;
-  const bool failed = mapped < 0 && mapped >= -kMaxErrno;
-  if (!failed) {
-    // A child would have no use for it.
-    os::system_call(SYS_madvise, mapped, static_cast<long>(one.bytes), MADV_DONTFORK);
-    add_unknown(static_cast<std::uint64_t>(mapped), one.bytes);
+  if (mapped < 0 && mapped >= -kMaxErrno) return 0;
+  os::system_call(SYS_madvise, mapped, static_cast<long>(one.bytes), MADV_DONTFORK);
+  return static_cast<std::uint64_t>(mapped);
+}
+
+// With the lock held. It would be nobody's, and it is no use to ask again soon. False: another one
+// is on its way, and it was just taken from where it is put again.
+bool give_back_unused(const Lent& one) {
+  is_denied = true;
+  if (begin_return_of(one.number, one.bytes, one.mapped_at)) return true;
+  lent[lent_count++] = one;
+  return false;
+}
+
+bool use(Lent one) {
+  if (one.file != kUnusable) {
+    one.mapped_at = map_shared(one);
+    os::close_file(one.file);
+    if (one.mapped_at != 0) add_unknown(one.mapped_at, one.bytes);
   }
   const os::FutexGuard guard(lock);
-  expected -= one.bytes < expected ? one.bytes : expected;
-  if (failed || !add_segment(one, static_cast<std::uint64_t>(mapped))) return;
+  const bool is_new = std::exchange(one.file, kUnusable) != kUnusable;
+  if (is_new) expected -= one.bytes < expected ? one.bytes : expected;
+  const bool is_usable = is_new && one.mapped_at != 0 &&
+                         host_room.add(segments + 1, one.bytes, one.mapped_at, one.number);
+  if (!is_usable) return give_back_unused(one);
   ++segments;
   have += one.bytes;
   missing = 0;
   all_changed();
+  return true;
 }
 
 bool are_gates_closed() { return session::ClosedGates(~0U).is_so(); }
@@ -226,8 +244,9 @@ void work(void*) {
   std::int64_t ask_from_ns = 0;
   for (;;) {
     const std::uint32_t seen = wakes.load(std::memory_order_acquire);
-    Lent one;
-    while (take_lent(one)) map(one);
+    Lent one = {};
+    while (take_lent(one) && use(one)) {
+    }
     if (was_denied()) ask_from_ns = os::monotonic_ns() + kDenied_ns;
     spare();
     if (os::monotonic_ns() >= ask_from_ns) ask();
@@ -304,7 +323,9 @@ std::uint64_t host_kept() {
 
 void forget_host_in_child() {
   started.store(false, std::memory_order_relaxed);
-  for (int i = 0; i < lent_count; ++i) os::close_file(lent[i].file);
+  for (int i = 0; i < lent_count; ++i) {
+    if (lent[i].file != kUnusable) os::close_file(lent[i].file);
+  }
   lent_count = 0;
   segments = have = expected = missing = requests = told_lack = 0;
   is_denied = false;

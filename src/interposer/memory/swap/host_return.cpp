@@ -49,6 +49,12 @@ std::uint64_t begin_return(std::uint64_t spare) {
   return leaving.bytes;
 }
 
+bool begin_return_of(std::uint64_t number, std::uint64_t bytes, std::uint64_t mapped_at) {
+  if (leaving.bytes != 0) return false;
+  leaving = {number, bytes, mapped_at};
+  return true;
+}
+
 Returned return_some() {
   std::uint64_t bytes = 0;
   {

@@ -11,6 +11,10 @@ namespace nvs::interposer::swap {
 // placed there any more: its size, or 0 if there is none or another one is on its way.
 std::uint64_t begin_return(std::uint64_t spare);
 
+// The same of one that could not be used. `mapped_at` 0: it is not mapped. False: another one is on
+// its way.
+bool begin_return_of(std::uint64_t number, std::uint64_t bytes, std::uint64_t mapped_at);
+
 enum class Returned : std::uint8_t { nothing, piece, segment, stuck };
 // The next step, without the lock. Stuck: try again later.
 Returned return_some();
