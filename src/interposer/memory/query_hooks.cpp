@@ -5,6 +5,7 @@
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/pointer_answers.h"
 #include "interposer/memory/swap/solid.h"
+#include "interposer/memory/swap/view_calls.h"
 #include "interposer/memory/unified/allocate.h"
 
 namespace nvs::interposer::memory {
@@ -28,7 +29,7 @@ Whose kind_known_by(std::uint64_t address, Named& named) {
 
 // Memory that the program created is the driver's own from then on.
 CUresult set_sync_memops_of_view(std::uint64_t address, const void* value) {
-  const CUresult made = swap::make_solid_at(address);
+  const CUresult made = swap::make_solid_in({address, 1});
   if (made != CUDA_SUCCESS) return made;
   return real<Row::cuPointerSetAttribute>()(value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, address);
 }
@@ -120,12 +121,12 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
 CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr dptr, size_t size,
                                        CUmemRangeHandleType handleType, unsigned long long flags) {
   const auto get = real<Row::cuMemGetHandleForAddressRange>();
-  Named named;
-  if (whose(dptr, named) != Whose::ours) return get(handle, dptr, size, handleType, flags);
-  if (named.is_view) {
-    const CUresult made = interposer::swap::make_solid_at(dptr);
+  if (interposer::swap::has_views({dptr, size})) {
+    const CUresult made = interposer::swap::make_solid_in({dptr, size});
     return made == CUDA_SUCCESS ? get(handle, dptr, size, handleType, flags) : made;
   }
+  Named named;
+  if (whose(dptr, named) != Whose::ours) return get(handle, dptr, size, handleType, flags);
   return interposer::gate::inside([&] {
     const CUresult result = get(handle, dptr, size, handleType, flags);
     if (result == CUDA_SUCCESS) interposer::swap::pin(dptr);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that a program creates and maps itself, on a driver that knows what is mapped where.
+#include <chrono>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "interposer/memory/hooks_fixture.h"
 #include "interposer/memory/swap/backing.h"
 #include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/memory/swap/views.h"
+#include "interposer/session/captures.h"
 #include "interposer/session/contexts.h"
 #include "interposer/session/memory.h"
 
@@ -89,11 +92,17 @@ CUresult granularity(size_t* out, const CUmemAllocationProp*, CUmemAllocationGra
   return CUDA_SUCCESS;
 }
 CUresult no_pointer(void*, CUpointer_attribute, CUdeviceptr) { return CUDA_ERROR_INVALID_VALUE; }
-CUresult copy(CUdeviceptr, CUdeviceptr, size_t) {
+CUresult copy(CUdeviceptr, CUdeviceptr, size_t, CUstream) {
   ++pages.copies;
   return CUDA_SUCCESS;
 }
-CUresult nothing() { return CUDA_SUCCESS; }
+bool broke_a_capture = false;
+CUresult synchronise() {
+  broke_a_capture = broke_a_capture || captures::is_any();
+  return CUDA_SUCCESS;
+}
+CUresult make_stream(CUstream*, unsigned) { return CUDA_SUCCESS; }
+CUresult nothing_of(CUstream) { return CUDA_SUCCESS; }
 CUresult push(CUcontext) { return CUDA_SUCCESS; }
 CUresult pop(CUcontext*) { return CUDA_SUCCESS; }
 CUresult export_handle(void* out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType,
@@ -117,8 +126,11 @@ class ViewHooksTest : public HooksFixture {
     set_real_for_test<Row::cuDeviceGetAttribute>(&attribute);
     set_real_for_test<Row::cuMemGetAllocationGranularity>(&granularity);
     set_real_for_test<Row::cuPointerGetAttribute>(&no_pointer);
-    set_real_for_test<Row::cuMemcpyDtoD_v2>(&copy);
-    set_real_for_test<Row::cuCtxSynchronize>(&nothing);
+    set_real_for_test<Row::cuMemcpyDtoDAsync_v2>(&copy);
+    set_real_for_test<Row::cuStreamCreate>(&make_stream);
+    set_real_for_test<Row::cuStreamSynchronize>(&nothing_of);
+    set_real_for_test<Row::cuStreamDestroy_v2>(&nothing_of);
+    set_real_for_test<Row::cuCtxSynchronize>(&synchronise);
     set_real_for_test<Row::cuCtxPushCurrent_v2>(&push);
     set_real_for_test<Row::cuCtxPopCurrent_v2>(&pop);
     set_real_for_test<Row::cuMemExportToShareableHandle>(&export_handle);
@@ -134,7 +146,8 @@ class ViewHooksTest : public HooksFixture {
     contexts::start_over_in_child();
     forget<Row::cuMemAddressReserve, Row::cuMemAddressFree, Row::cuMemSetAccess,
            Row::cuDeviceGetAttribute, Row::cuMemGetAllocationGranularity,
-           Row::cuPointerGetAttribute, Row::cuMemcpyDtoD_v2, Row::cuCtxSynchronize,
+           Row::cuPointerGetAttribute, Row::cuMemcpyDtoDAsync_v2, Row::cuCtxSynchronize,
+           Row::cuStreamCreate, Row::cuStreamSynchronize, Row::cuStreamDestroy_v2,
            Row::cuCtxPushCurrent_v2, Row::cuCtxPopCurrent_v2, Row::cuMemExportToShareableHandle>();
   }
 
@@ -283,6 +296,29 @@ TEST_F(ViewHooksTest, MoreThanThereWillEverBeIsRefused) {
   swap::rooms[kGpu].total = swap::rooms[kGpu].limit = kBytes;
   make(2 * kBytes, CUDA_ERROR_OUT_OF_MEMORY);
   expect_nothing_left();
+}
+
+TEST_F(ViewHooksTest, ACaptureIsWaitedForAndNotBroken) {
+  const auto token = make(kBytes);
+  hooks::cuMemMap(kFirst, kBytes, 0, token, 0);
+  const auto captured = handle_of<CUstream>(0x77);
+  captures::begins();
+  captures::begun(captured, driver_.current, CUDA_SUCCESS);
+  ASSERT_TRUE(captures::is_any());
+  broke_a_capture = false;
+  std::thread capturing([captured] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    captures::ended(captured);
+  });
+  std::uint64_t exported = 0;
+  EXPECT_EQ(hooks::cuMemExportToShareableHandle(&exported, token,
+                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+            CUDA_SUCCESS);
+  capturing.join();
+  EXPECT_FALSE(broke_a_capture);
+  EXPECT_EQ(handle_at(kFirst), exported);
+  hooks::cuMemUnmap(kFirst, kBytes);
+  hooks::cuMemRelease(token);
 }
 
 TEST_F(ViewHooksTest, AllOfItInOneHandleShowsInEveryView) {

@@ -179,7 +179,7 @@ CUresult cuMulticastBindMem(CUmemGenericAllocationHandle mcHandle, size_t mcOffs
 
 CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
                              CUdeviceptr memptr, size_t size, unsigned long long flags) {
-  const CUresult made = interposer::swap::make_solid_at(memptr);
+  const CUresult made = interposer::swap::make_solid_in({memptr, size});
   if (made != CUDA_SUCCESS) return made;
   return real<Row::cuMulticastBindAddr>()(mcHandle, mcOffset, memptr, size, flags);
 }

@@ -169,6 +169,8 @@ void let_in(const wire::LetIn& message) {
   if (!closed && (mine.phase != Phase::draining || mine.grant > message.grant)) return;
   // It has drained meanwhile, and what comes in now might wait for others that have too.
   if (closed && mine.grant == message.grant) return;
+  // One of ours has all others wait for a moment. The daemon will hear again that nothing moves.
+  if ((held & (1U << gpu)) != 0) return;
   mine.grant = message.grant;
   // What comes in may need memory that is away.
   if (closed && !begin_window(gpu)) {

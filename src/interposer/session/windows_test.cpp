@@ -138,6 +138,17 @@ TEST_F(Windows, WhoeverIsLetInIsWaitedForBeforeTheDrain) {
   expect_drained(8);
 }
 
+TEST_F(Windows, NobodyIsLetInWhileOneOfOursHoldsAllBack) {
+  open(7);
+  close(7);
+  session::held = 1;
+  session::let_in({.grant = 8});
+  EXPECT_FALSE(gate::may_let_in(0));
+  session::held = 0;
+  session::let_in({.grant = 8});
+  EXPECT_TRUE(gate::may_let_in(0)) << "it is told again";
+}
+
 TEST_F(Windows, NobodyIsLetInForADrainThatIsDone) {
   open(7);
   close(7);

@@ -4,14 +4,17 @@
 #include <bit>
 
 #include "interposer/exports/in_context.h"
+#include "interposer/flow/relaxed_capture.h"
 #include "interposer/gate/inside.h"
 #include "interposer/memory/books.h"
 #include "interposer/memory/swap/backing.h"
+#include "interposer/memory/swap/created.h"
 #include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/query.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/memory/swap/views.h"
 #include "interposer/resolve/libc.h"
+#include "interposer/session/captures.h"
 #include "interposer/session/contexts.h"
 #include "interposer/session/hold.h"
 #include "interposer/session/memory.h"
@@ -24,6 +27,12 @@ using vmm::View;
 
 constinit os::FutexLock making;  // one thread at a time, and it comes to the gate with it
 
+// Something stands in the way that will be over soon: a capture, which synchronising would break,
+// or a call of another thread. No program sees it.
+constexpr CUresult kNotNow = CUDA_ERROR_NOT_READY;
+constexpr std::int64_t kTryAgain_ns = 2'000'000;
+constexpr std::int64_t kPatience_ns = 5'000'000'000;
+
 // Calls `work()` in contexts of a GPU until it says that this is enough, or fails.
 template <class Work>
 CUresult in_contexts_of(int gpu, Work work) {
@@ -32,31 +41,49 @@ CUresult in_contexts_of(int gpu, Work work) {
   for (int i = 0; goes_on && i < contexts::kContextsMax; ++i) {
     CUcontext context = nullptr;
     if (!contexts::take(i, gpu, context)) continue;
+    bool is_set = false;
     {
       const InContext current(context);
-      if (current.is_set()) result = work(goes_on);
+      is_set = current.is_set();
+      if (is_set) result = work(goes_on);
     }
     contexts::give_back(i);
-    goes_on = goes_on && result == CUDA_SUCCESS;
+    goes_on = goes_on && (!is_set || result == CUDA_SUCCESS);
   }
   return result;
 }
 
-// Of every GPU that reaches the memory. One that has no context has no work either.
-CUresult wait_for_work(int device) {
-  for (std::uint32_t left = reached_by(device); left != 0; left &= left - 1) {
-    const CUresult waited = in_contexts_of(std::countr_zero(left),
-                                           [](bool&) { return real<Row::cuCtxSynchronize>()(); });
-    if (waited != CUDA_SUCCESS && waited != CUDA_ERROR_INVALID_CONTEXT) return waited;
-  }
-  return CUDA_SUCCESS;
+CUresult wait_for_work_on(int gpu) {
+  if (!contexts::knows_all(gpu) || contexts::is_any_ending(gpu)) return kNotNow;
+  if (!captures::begin_synchronise(gpu)) return kNotNow;
+  const CUresult waited =
+      in_contexts_of(gpu, [](bool&) { return real<Row::cuCtxSynchronize>()(); });
+  captures::end_synchronise(gpu);
+  // Without a context there is no work.
+  return waited == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : waited;
 }
 
+// Of every GPU that reaches the memory.
+CUresult wait_for_work(int device) {
+  CUresult result = CUDA_SUCCESS;
+  for (std::uint32_t left = reached_by(device); left != 0; left &= left - 1) {
+    result = wait_for_work_on(std::countr_zero(left));
+    if (result != CUDA_SUCCESS) break;
+  }
+  return result;
+}
+
+// In a stream of its own: one that waits for others would break captures.
 CUresult copy_on_device(int device, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
   return in_contexts_of(device, [&](bool& goes_on) {
     goes_on = false;
-    const CUresult copied = real<Row::cuMemcpyDtoD_v2>()(to, from, bytes);
-    return copied == CUDA_SUCCESS ? real<Row::cuCtxSynchronize>()() : copied;
+    CUstream stream = nullptr;
+    CUresult result = real<Row::cuStreamCreate>()(&stream, CU_STREAM_NON_BLOCKING);
+    if (result != CUDA_SUCCESS) return result;
+    result = real<Row::cuMemcpyDtoDAsync_v2>()(to, from, bytes, stream);
+    const CUresult ended = real<Row::cuStreamSynchronize>()(stream);
+    real<Row::cuStreamDestroy_v2>()(stream);
+    return result == CUDA_SUCCESS ? ended : result;
   });
 }
 
@@ -117,8 +144,9 @@ void count_as_fixed(std::uint64_t token, std::uint64_t bytes, int device) {
 
 // Nobody may use the views while they are exchanged.
 CUresult make_one_handle(std::uint64_t token, int gpu, CUmemGenericAllocationHandle& handle) {
+  const RelaxedCapture relaxed;
   const session::Hold hold(reached_by(gpu));
-  if (!hold.is_alone()) return CUDA_ERROR_UNKNOWN;
+  if (!hold.is_alone()) return kNotNow;
   const CUresult waited = wait_for_work(gpu);
   if (waited != CUDA_SUCCESS) return waited;
   std::uint64_t home = 0;
@@ -130,13 +158,17 @@ CUresult make_one_handle(std::uint64_t token, int gpu, CUmemGenericAllocationHan
     handle = created->solid;
     if (handle != 0) return CUDA_SUCCESS;
     if (!created->is_all_there()) return CUDA_ERROR_UNKNOWN;
+    // Calls that are captured pass a closed gate.
+    if (captures::is_any()) return kNotNow;
     const CUresult copied = copy_to_one_handle(*created, handle);
     if (copied != CUDA_SUCCESS) return copied;
     home = created->home.base;
     bytes = created->split.bytes;
     view_table.leave_home(created, handle);
+    ++created->references;  // it must not end before it is counted
   }
   count_as_fixed(token, bytes, gpu);
+  release(token);
   {
     const os::FutexGuard guard(lock);
     end_allocation(home);
@@ -175,9 +207,16 @@ CUresult make_solid(std::uint64_t token, CUmemGenericAllocationHandle& handle) {
   }
   const libc::NoCancel no_cancel;
   const os::FutexGuard one(making);
-  return gate::inside([&] {
-    return is_one_chunk ? pin_one_chunk(token, home, handle) : make_one_handle(token, gpu, handle);
-  });
+  const std::int64_t end_ns = os::monotonic_ns() + kPatience_ns;
+  for (;;) {
+    const CUresult result = gate::inside([&] {
+      return is_one_chunk ? pin_one_chunk(token, home, handle)
+                          : make_one_handle(token, gpu, handle);
+    });
+    if (result != kNotNow) return result;
+    if (os::monotonic_ns() >= end_ns) return CUDA_ERROR_UNKNOWN;
+    os::sleep_ns(kTryAgain_ns);
+  }
 }
 
 }  // namespace
@@ -192,16 +231,23 @@ CUresult solid_handle(std::uint64_t token, CUmemGenericAllocationHandle& handle)
   return make_solid(token, handle);
 }
 
-CUresult make_solid_at(std::uint64_t address) {
-  std::uint64_t token = 0;
-  if (has_created()) {
-    const libc::NoCancel no_cancel;
-    const os::FutexGuard guard(view_lock);
-    const View* view = view_table.view_at(address);
-    if (view != nullptr) token = view->created->token;
+CUresult make_solid_in(const vmm::Range& range) {
+  const std::uint64_t end = range.begin + range.bytes;
+  for (std::uint64_t at = range.begin; has_created() && at < end;) {
+    std::uint64_t token = 0;
+    {
+      const libc::NoCancel no_cancel;
+      const os::FutexGuard guard(view_lock);
+      const View* view = view_table.first_in({at, end - at});
+      if (view == nullptr) break;
+      token = view->created->token;
+      at = view->range.begin + view->range.bytes;
+    }
+    CUmemGenericAllocationHandle handle = 0;
+    const CUresult made = make_solid(token, handle);
+    if (made != CUDA_SUCCESS) return made;
   }
-  CUmemGenericAllocationHandle handle = 0;
-  return token != 0 ? make_solid(token, handle) : CUDA_SUCCESS;
+  return CUDA_SUCCESS;
 }
 
 void forget_solid_in_child() { making.reset(); }

@@ -6,14 +6,15 @@
 #include <cstdint>
 
 #include "cuda_api/cuda.h"
+#include "interposer/memory/vmm/view_table.h"
 
 namespace nvs::interposer::swap {
 
 // The driver's handle for all of what the token stands for. Waits at the gate. On failure, as out
 // of memory is one, nothing has changed.
 CUresult solid_handle(std::uint64_t token, CUmemGenericAllocationHandle& handle);
-// The same for what is seen there; success if that is no view.
-CUresult make_solid_at(std::uint64_t address);
+// The same for all views that have something there; success if there are none.
+CUresult make_solid_in(const vmm::Range& range);
 
 void forget_solid_in_child();
 

@@ -126,7 +126,8 @@ Tried try_to_allow(const Range& range, const Wishes& wishes, Where where, CUresu
   return Tried::done;
 }
 
-// With the lock held. Those that nobody refers to any more, in a row.
+// With the lock held. Those that nobody refers to any more, in a row; the caller does, until it has
+// gone through them.
 Created* remove_views(const Range& range) {
   Created* over = nullptr;
   for (View* view = view_table.first_in(range); view != nullptr;
@@ -134,6 +135,7 @@ Created* remove_views(const Range& range) {
     Created* created = view->created;
     view_table.remove_view(view);
     if (!created->is_over()) continue;
+    created->references = 1;
     created->next_over = over;
     over = created;
   }
@@ -190,7 +192,7 @@ CUresult unmap_range(const Range& range) {
   while (over != nullptr) {
     const std::uint64_t token = over->token;
     over = over->next_over;
-    end_if_over(token);
+    release(token);
   }
   return CUDA_SUCCESS;
 }
