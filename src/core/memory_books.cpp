@@ -145,9 +145,12 @@ void note_shortage(Gpu& gpu, const Gate& gate, std::uint64_t number, Instant now
   gpu.memory.shortage_since = now;
 }
 
-void forget_shortage(Gpu& gpu) {
+void forget_shortage(Gpu& gpu, Instant now) {
   gpu.memory.shortage = 0;
-  for_each_told(gpu, [](Gate& gate) { gate.memory.starves_until.reset(); });
+  for_each_told(gpu, [now](Gate& gate) {
+    if (!std::exchange(gate.memory.starves_until, std::nullopt)) return;
+    gate.memory.begin_to_move(now);
+  });
 }
 
 void note_time_passed(Gpu& gpu, Instant now) {
@@ -209,6 +212,10 @@ std::uint32_t look_at(const Seat& seat) {
   std::uint32_t seen = 0;
   if (seat.memory.works) seen |= 1U;
   if (seat.tenant->paused) seen |= 4U;
+  // Who asks for more and does nothing else is at a standstill.
+  const bool asks = std::any_of(seat.gates.begin(), seat.gates.end(),
+                                [](const Gate* gate) { return gate->memory.asked > 0; });
+  if (asks && (seat.wanting > 0 || seat.busy > 0)) seen |= 64U;
   // Where its memory is, windows come and go without further notice; but whoever uses several GPUs
   // waits here for what it lacks there.
   const auto lacks = [](const auto& other) { return other && other->memory.outside; };

@@ -22,7 +22,7 @@ void note_held(Gate& gate, const MemoryHeld& told, Instant now);
 // once there is a later one.
 void note_shortage(Gpu& gpu, const Gate& gate, std::uint64_t number, Instant now);
 // It may be there again.
-void forget_shortage(Gpu& gpu);
+void forget_shortage(Gpu& gpu, Instant now);
 // Those that should have moved something and did not are not waited for any more; and some of what
 // was short may be there again.
 void note_time_passed(Gpu& gpu, Instant now);

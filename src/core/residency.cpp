@@ -132,14 +132,14 @@ void on_memory_held(Node& node, Gate& gate, const MemoryHeld& event) {
 
 void set_capacity(Node& node, Gpu& gpu, std::uint64_t bytes) {
   gpu.capacity_bytes = bytes;
-  forget_shortage(gpu);
+  forget_shortage(gpu, node.now);
   touch_memory(node, gpu);
 }
 
 void forget_memory(Node& node, Gate& gate) {
   Seat& seat = *gate.seat;
   Gpu& gpu = *seat.gpu;
-  if (gate.memory.told) forget_shortage(gpu);  // it may have been this client's
+  if (gate.memory.told) forget_shortage(gpu, node.now);  // it may have been this client's
   gate.memory = {};
   leave_memory(seat);
   if (seat.gates.size() == 1) --gpu.tenants;

@@ -273,7 +273,7 @@ void host_is_missing(std::uint64_t bytes) {
 void host_lent(std::uint64_t number, std::uint64_t bytes, int file) {
   {
     const os::FutexGuard guard(lock);
-    if (lent_count < kLentMax) {
+    if (lent_count < kLentMax - 1) {  // one may have to be put again
       lent[lent_count++] = {number, bytes, file};
       file = -1;
     }
