@@ -8,7 +8,7 @@ usage: away_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 import unittest
 
 from fault_case import FaultCase
-from swap_daemon import ALL, ScriptedDaemon
+from swap_daemon import ScriptedDaemon
 
 MIB = 1 << 20
 TOTAL = 900 * MIB
@@ -23,11 +23,7 @@ class Away(ScriptedDaemon, FaultCase):
     visible = TOTAL
 
     def test_questions_and_graphs(self):
-        tenant = self.tenant("away")
-        self.daemon.greet()
-        self.daemon.allow(ALL)
-        self.daemon.open()
-        tenant.wait_for_line("ready")
+        tenant = self.ready_tenant("away")
         self.check_sizes(tenant, 1)
         self.daemon.close()
         self.assertGreaterEqual(self.daemon.swap_out().away, LARGE)

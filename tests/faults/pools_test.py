@@ -24,11 +24,7 @@ class Pools(ScriptedDaemon, FaultCase):
     visible = TOTAL
 
     def begin(self, program):
-        tenant = self.tenant(program)
-        self.daemon.greet()
-        self.daemon.allow(ALL)
-        self.daemon.open()
-        tenant.wait_for_line("ready")
+        tenant = self.ready_tenant(program)
         self.daemon.wait_for_holds(lambda holds: holds.resident >= LARGE)
         self.daemon.close()
         return tenant

@@ -131,3 +131,12 @@ class ScriptedDaemon:
 
     def kill_daemon(self):
         pass
+
+    def ready_tenant(self, *words, **variables):
+        """One that has said so, with all memory allowed and its window open."""
+        tenant = self.tenant(*words, **variables)
+        self.daemon.greet()
+        self.daemon.allow(ALL)
+        self.daemon.open()
+        tenant.wait_for_line("ready")
+        return tenant

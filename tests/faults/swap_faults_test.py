@@ -122,20 +122,12 @@ class Scripted(ScriptedDaemon, FaultCase):
     scale = 256
     time = 0.05
 
-    def begin(self, *words, **variables):
-        tenant = self.tenant(*words, **variables)
-        self.daemon.greet()
-        self.daemon.allow(ALL)
-        self.daemon.open()
-        tenant.wait_for_line("ready")
-        return tenant
-
 
 class Freed(Scripted):
     rounds = 40  # more than memory could be lost for
 
     def test_while_it_is_in_host_memory(self):
-        tenant = self.begin("freer", self.rounds)
+        tenant = self.ready_tenant("freer", self.rounds)
         for number in range(1, self.rounds + 1):
             self.daemon.close()
             held = self.daemon.swap_out()
@@ -149,13 +141,12 @@ class Freed(Scripted):
         self.assertEqual(self.daemon.lent, 1, "one segment is enough")
         tenant.check_ok()
 
-
     def test_while_it_moves(self):
         """In turns on its way out and in. The driver is one that does not wait for copies when it
         frees something: here they are the mover's, which is in the middle of its work."""
         program = "fault_tenant"  # as its main thread is named
         does_not_wait = f"cuMemAlloc_v2@{program}:0:999:2,cuCtxSynchronize@{program}:0:999:0"
-        tenant = self.begin("freer", self.rounds, NVSHARE_SIM_FAIL=does_not_wait)
+        tenant = self.ready_tenant("freer", self.rounds, NVSHARE_SIM_FAIL=does_not_wait)
         for number in range(1, self.rounds + 1):
             self.daemon.close()
             goes_out = number % 2 == 0
@@ -179,7 +170,7 @@ class Freed(Scripted):
 class Failed(Scripted):
     def test_copies_that_fail_leave_no_places_behind(self):
         fail = f"cuMemcpyDtoHAsync_v2@{LIBRARY}:0:60:{UNKNOWN}"  # more than one segment has
-        tenant = self.begin("mixed", 3, 2, NVSHARE_SIM_FAIL=fail)
+        tenant = self.ready_tenant("mixed", 3, 2, NVSHARE_SIM_FAIL=fail)
         self.daemon.close()
         self.daemon.swap_out()
         self.assertEqual(self.daemon.lent, 1, "one segment is enough")
@@ -194,7 +185,7 @@ class Denied(Scripted):
 
     def test_what_has_no_place_stays_and_costs_nothing(self):
         calls = self.folder.parent / "calls"
-        tenant = self.begin("mixed", 3, 2, NVSHARE_SIM_CALLS_FILE=str(calls))
+        tenant = self.ready_tenant("mixed", 3, 2, NVSHARE_SIM_CALLS_FILE=str(calls))
         self.daemon.close()
         before = self.hashes(calls)
         self.daemon.allow(0)

@@ -10,7 +10,7 @@ import unittest
 
 from exchange import LIBRARY, ExchangeCase
 from fault_case import FaultCase
-from swap_daemon import ALL, ScriptedDaemon
+from swap_daemon import ScriptedDaemon
 
 MIB = 1 << 20
 OUT_OF_MEMORY, UNKNOWN = 2, 999
@@ -25,11 +25,7 @@ class Views(ScriptedDaemon, FaultCase):
     visible = TOTAL
 
     def test_they_move_and_can_be_shared(self):
-        tenant = self.tenant("views")
-        self.daemon.greet()
-        self.daemon.allow(ALL)
-        self.daemon.open()
-        tenant.wait_for_line("ready")
+        tenant = self.ready_tenant("views")
         self.check_taken(tenant, 1, ALL_OF_IT)
         self.daemon.close()
         held = self.daemon.swap_out()
@@ -67,11 +63,7 @@ class Views(ScriptedDaemon, FaultCase):
         tenant.check_ok()
 
     def test_no_context_takes_them_along(self):
-        tenant = self.tenant("orphan")
-        self.daemon.greet()
-        self.daemon.allow(ALL)
-        self.daemon.open()
-        tenant.wait_for_line("ready")
+        tenant = self.ready_tenant("orphan")
         self.daemon.close()
         self.assertEqual(self.daemon.swap_out().away, POOL)
         self.daemon.swap_in()
