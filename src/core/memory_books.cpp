@@ -30,6 +30,11 @@ bool has_to_move(const GateMemory& memory) {
   return memory.away > 0 && room > 0 && (room >= memory.away || room >= kMemoryStep);
 }
 
+bool asks_for_more(const Seat& seat) {
+  return std::any_of(seat.gates.begin(), seat.gates.end(),
+                     [](const Gate* gate) { return gate->memory.asked > 0; });
+}
+
 // It does all that it was told, as far as there is memory for it.
 bool is_starving(const GateMemory& memory) {
   return memory.is_short && memory.allowances.is_answered() &&
@@ -192,9 +197,7 @@ bool is_promised(const GateMemory& memory) {
 }
 
 void note_work(Seat& seat, Instant now) {
-  const auto asks = [](const Gate* gate) { return gate->memory.asked > 0; };
-  const bool works =
-      seat.wanting > 0 || seat.busy > 0 || std::any_of(seat.gates.begin(), seat.gates.end(), asks);
+  const bool works = seat.wanting > 0 || seat.busy > 0 || asks_for_more(seat);
   if (std::exchange(seat.memory.works, works) && !works) seat.memory.rested = now;
 }
 
@@ -213,9 +216,7 @@ std::uint32_t look_at(const Seat& seat) {
   if (seat.memory.works) seen |= 1U;
   if (seat.tenant->paused) seen |= 4U;
   // Who asks for more and does nothing else is at a standstill.
-  const bool asks = std::any_of(seat.gates.begin(), seat.gates.end(),
-                                [](const Gate* gate) { return gate->memory.asked > 0; });
-  if (asks && (seat.wanting > 0 || seat.busy > 0)) seen |= 64U;
+  if ((seat.wanting > 0 || seat.busy > 0) && asks_for_more(seat)) seen |= 64U;
   // Where its memory is, windows come and go without further notice; but whoever uses several GPUs
   // waits here for what it lacks there.
   const auto lacks = [](const auto& other) { return other && other->memory.outside; };
