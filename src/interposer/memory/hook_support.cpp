@@ -30,6 +30,15 @@ void count_here(Allocation allocation) {
               device, "first used");
 }
 
+void count_handle(std::uint64_t handle, MemoryKind kind, std::uint64_t bytes, int device) {
+  books().allocated({.space = Space::vmm_handle,
+                     .kind = kind,
+                     .id = handle,
+                     .bytes = bytes,
+                     .owner = device_owner(device)},
+                    device);
+}
+
 void log_context(std::uint64_t context, RowUse use, int device, const char* event) {
   if (!debug::enabled()) return;
   CUuuid uuid{};

@@ -28,6 +28,9 @@ int current_device();
 // Writes an allocation down for the current context.
 void count_here(Allocation allocation);
 
+// Writes down memory that belongs to a device: what the handle, or the token for one, stands for.
+void count_handle(std::uint64_t handle, MemoryKind kind, std::uint64_t bytes, int device);
+
 // Tells the debug log of a context.
 void log_context(std::uint64_t context, RowUse use, int device, const char* event);
 

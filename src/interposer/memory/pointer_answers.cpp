@@ -2,20 +2,12 @@
 #include "interposer/memory/pointer_answers.h"
 
 #include "interposer/memory/hook_support.h"
+#include "interposer/memory/put_answer.h"
 #include "interposer/memory/sample.h"
 #include "interposer/memory/view_answers.h"
 
 namespace nvs::interposer::memory {
 namespace {
-
-template <class Value>
-CUresult put(void* out, Value value) {
-  __builtin_memcpy(out, &value, sizeof value);
-  return CUDA_SUCCESS;
-}
-
-// How wide the driver makes its truth values is not written anywhere; one byte is never too much.
-CUresult put_bool(void* out, bool value) { return put<std::uint8_t>(out, value ? 1 : 0); }
 
 // Apart from the driver's, which count up from one.
 constexpr std::uint64_t kOurIds = std::uint64_t{1} << 62U;

@@ -2,21 +2,13 @@
 #include "interposer/memory/view_answers.h"
 
 #include "interposer/exports/real.h"
+#include "interposer/memory/put_answer.h"
 
 namespace nvs::interposer::memory {
 namespace {
 
 // Apart from the driver's, which count up from one, and from those of other memory of ours.
 constexpr std::uint64_t kViewIds = std::uint64_t{1} << 61U;
-
-template <class Value>
-CUresult put(void* out, Value value) {
-  __builtin_memcpy(out, &value, sizeof value);
-  return CUDA_SUCCESS;
-}
-
-// How wide the driver makes its truth values is not written anywhere; one byte is never too much.
-CUresult put_bool(void* out, bool value) { return put<std::uint8_t>(out, value ? 1 : 0); }
 
 CUresult put_place(const swap::Named& named, std::uint64_t address, CUpointer_attribute attribute,
                    void* out) {

@@ -29,15 +29,6 @@ bool is_of_ours(std::uint64_t address) {
   return swap::whose(address, named) != swap::Whose::drivers && !named.is_view;
 }
 
-void count_created(std::uint64_t handle, MemoryKind kind, std::uint64_t size, int device) {
-  books().allocated({.space = Space::vmm_handle,
-                     .kind = kind,
-                     .id = handle,
-                     .bytes = size,
-                     .owner = device_owner(device)},
-                    device);
-}
-
 // A call that needs the driver's own handle.
 template <class Call>
 CUresult with_solid(CUmemGenericAllocationHandle handle, Call call) {
@@ -63,14 +54,14 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
     const interposer::swap::Got got = interposer::swap::create(size, *prop, token);
     if (got == interposer::swap::Got::nothing) return CUDA_ERROR_OUT_OF_MEMORY;
     if (got == interposer::swap::Got::memory) {
-      count_created(token, MemoryKind::movable, size, prop->location.id);
+      count_handle(token, MemoryKind::movable, size, prop->location.id);
       *handle = token;
       return CUDA_SUCCESS;
     }
   }
   const CUresult result = real<Row::cuMemCreate>()(handle, size, prop, flags);
   if (result != CUDA_SUCCESS || handle == nullptr || prop == nullptr) return result;
-  count_created(*handle, MemoryKind::vmm, size, device_of(prop->location));
+  count_handle(*handle, MemoryKind::vmm, size, device_of(prop->location));
   return result;
 }
 

@@ -27,6 +27,29 @@ bool is_for_us(const CUmemAllocationProp& prop) {
   return memory::current_device() == prop.location.id && !unified::is_for_us(gpu);
 }
 
+// With no lock held. Nobody can name it any more, so it is first forgotten and then taken apart:
+// what of its chunks is on the move finds no view.
+void end_if_over(std::uint64_t token) {
+  std::uint64_t home = 0;
+  std::uint64_t solid = 0;
+  {
+    const os::FutexGuard guard(view_lock);
+    Created* created = view_table.find(token);
+    if (created == nullptr || !created->is_over()) return;
+    solid = created->solid;
+    home = created->home.base;
+    view_table.remove(created);
+    count_created();
+  }
+  memory::books().take(memory::Space::vmm_handle, token);
+  if (solid != 0) {
+    real<Row::cuMemRelease>()(solid);
+  } else {
+    const os::FutexGuard guard(lock);
+    end_allocation(home);
+  }
+}
+
 }  // namespace
 
 Got create(std::uint64_t bytes, const CUmemAllocationProp& prop, std::uint64_t& token) {
@@ -81,29 +104,6 @@ CUresult release(std::uint64_t token) {
   }
   end_if_over(token);
   return CUDA_SUCCESS;
-}
-
-// Nobody can name it any more, so it is first forgotten and then taken apart: what of its chunks is
-// on the move finds no view.
-void end_if_over(std::uint64_t token) {
-  std::uint64_t home = 0;
-  std::uint64_t solid = 0;
-  {
-    const os::FutexGuard guard(view_lock);
-    Created* created = view_table.find(token);
-    if (created == nullptr || !created->is_over()) return;
-    solid = created->solid;
-    home = created->home.base;
-    view_table.remove(created);
-    count_created();
-  }
-  memory::books().take(memory::Space::vmm_handle, token);
-  if (solid != 0) {
-    real<Row::cuMemRelease>()(solid);
-  } else {
-    const os::FutexGuard guard(lock);
-    end_allocation(home);
-  }
 }
 
 }  // namespace nvs::interposer::swap

@@ -15,7 +15,7 @@ constexpr bool is_token(std::uint64_t handle) { return vmm::ViewTable::is_token(
 // Memory of these properties, if that is for us. May wait until there is room.
 Got create(std::uint64_t bytes, const CUmemAllocationProp& prop, std::uint64_t& token);
 
-// All of these as the driver does for handles of its own.
+// All of these as the driver does for handles of its own. With no lock held.
 CUresult release(std::uint64_t token);
 CUresult prop_of(std::uint64_t token, CUmemAllocationProp* prop);
 // False: there is no view of ours.
@@ -26,8 +26,5 @@ bool retain_at(std::uint64_t address, std::uint64_t& token);
 std::uint64_t add_created(std::uint64_t home, const vmm::Split& split,
                           const CUmemAllocationProp& prop);
 void drop_created(std::uint64_t token);
-
-// Ends it if nobody refers to it any more. With no lock held.
-void end_if_over(std::uint64_t token);
 
 }  // namespace nvs::interposer::swap

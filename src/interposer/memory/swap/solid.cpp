@@ -6,7 +6,7 @@
 #include "interposer/exports/in_context.h"
 #include "interposer/flow/relaxed_capture.h"
 #include "interposer/gate/inside.h"
-#include "interposer/memory/books.h"
+#include "interposer/memory/hook_support.h"
 #include "interposer/memory/swap/backing.h"
 #include "interposer/memory/swap/created.h"
 #include "interposer/memory/swap/peers.h"
@@ -132,14 +132,8 @@ CUresult copy_to_one_handle(Created& created, CUmemGenericAllocationHandle& hand
 }
 
 void count_as_fixed(std::uint64_t token, std::uint64_t bytes, int device) {
-  memory::Books& books = memory::books();
-  books.take(memory::Space::vmm_handle, token);
-  books.allocated({.space = memory::Space::vmm_handle,
-                   .kind = memory::MemoryKind::vmm,
-                   .id = token,
-                   .bytes = bytes,
-                   .owner = memory::device_owner(device)},
-                  device);
+  memory::books().take(memory::Space::vmm_handle, token);
+  memory::count_handle(token, memory::MemoryKind::vmm, bytes, device);
 }
 
 // Nobody may use the views while they are exchanged.
