@@ -74,6 +74,17 @@ inline long futex_wake(const volatile uint32_t* word, int count) {
   return system_call(SYS_futex, argument(word), FUTEX_WAKE_PRIVATE, count);
 }
 
+// The same for a word that processes share.
+inline long futex_wait_shared(const volatile uint32_t* word, uint32_t expected,
+                              int64_t timeout_ns) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  const timespec timeout{timeout_ns / kSecond, timeout_ns % kSecond};
+  return system_call(SYS_futex, argument(word), FUTEX_WAIT, expected, argument(&timeout));
+}
+inline long futex_wake_shared(const volatile uint32_t* word, int count) {
+  return system_call(SYS_futex, argument(word), FUTEX_WAKE, count);
+}
+
 inline long membarrier(int command) { return system_call(SYS_membarrier, command); }
 
 inline int thread_id() { return static_cast<int>(system_call(SYS_gettid)); }

@@ -23,6 +23,15 @@ UniqueFd create(const char* name) {
   return fd;
 }
 
+Result<void> allocate(int memfd, int mode, std::uint64_t offset, std::uint64_t bytes) {
+  int failed = 0;
+  do {
+    failed = ::fallocate(memfd, mode, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+  } while (failed != 0 && errno == EINTR);
+  if (failed != 0) return tl::unexpected(Error::from_errno(errno, "fallocate"));
+  return {};
+}
+
 }  // namespace
 
 Result<UniqueFd> make_memfd(const char* name, std::uint64_t bytes) {
@@ -37,14 +46,12 @@ Result<UniqueFd> make_memfd(const char* name, std::uint64_t bytes) {
   return fd;
 }
 
+Result<void> make_pages(int memfd, std::uint64_t offset, std::uint64_t bytes) {
+  return allocate(memfd, FALLOC_FL_KEEP_SIZE, offset, bytes);
+}
+
 Result<void> discard(int memfd, std::uint64_t offset, std::uint64_t bytes) {
-  constexpr int kMode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
-  int failed = 0;
-  do {
-    failed = ::fallocate(memfd, kMode, static_cast<off_t>(offset), static_cast<off_t>(bytes));
-  } while (failed != 0 && errno == EINTR);
-  if (failed != 0) return tl::unexpected(Error::from_errno(errno, "fallocate"));
-  return {};
+  return allocate(memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes);
 }
 
 MemfdHugePages memfd_huge_pages() {

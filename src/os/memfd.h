@@ -18,6 +18,10 @@ namespace nvs::os {
 // the page size. Errors: EMFILE, ENFILE, ENOMEM.
 Result<UniqueFd> make_memfd(const char* name, std::uint64_t bytes);
 
+// The pages of that range, which then can be touched without fear that there is no memory for them.
+// Error ENOSPC or ENOMEM: there is none.
+Result<void> make_pages(int memfd, std::uint64_t offset, std::uint64_t bytes);
+
 // The pages of that range go back to the system, whoever has mapped them, and read as zeroes from
 // then on. Whoever touches them anew pays for them. Pages that a device has pinned go when it lets
 // them go.

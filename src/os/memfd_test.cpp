@@ -43,6 +43,17 @@ TEST(Memfd, TouchingMakesThePagesOfTheRangeAndKeepsWhatIsInThem) {
   EXPECT_EQ(std::memcmp(half.data(), "kept", 4), 0);
 }
 
+TEST(Memfd, PagesOfARangeCanBeMadeWithoutTouchingThem) {
+  const UniqueFd fd = *make_memfd("test", kBytes);
+  ASSERT_EQ(::pwrite(fd.get(), "kept", 4, kBytes / 2), 4);
+  ASSERT_TRUE(make_pages(fd.get(), kBytes / 2, kBytes / 2));
+  EXPECT_EQ(bytes_made(fd.get()), kBytes / 2);
+  char kept[4] = {};
+  ASSERT_EQ(::pread(fd.get(), kept, 4, kBytes / 2), 4);
+  EXPECT_EQ(std::memcmp(kept, "kept", 4), 0);
+  EXPECT_FALSE(make_pages(fd.get(), kBytes, 0)) << "nothing is no range";
+}
+
 TEST(Memfd, TouchingByWritingDoesTheSame) {
   const UniqueFd fd = *make_memfd("test", kBytes);
   ASSERT_EQ(::pwrite(fd.get(), "kept", 4, 0), 4);
