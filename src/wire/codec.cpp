@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "wire/memory_account.h"
+
 namespace nvs::wire {
 namespace {
 
@@ -38,9 +40,6 @@ template <std::size_t bytes>
 bool ends(const char (&text)[bytes]) {
   return text[bytes - 1] == 0;
 }
-
-// Of any span of time that somebody tells.
-constexpr u64 kLongest_ns = 3'600'000'000'000;
 
 constexpr bool is_size(u64 bytes) { return bytes > 0 && bytes <= kHostBytesMax; }
 
@@ -90,13 +89,16 @@ void copy_fields(const void* packet, std::size_t size, void* message, std::size_
 
 bool is_valid(const Hello& hello) {
   return hello.priority <= static_cast<u32>(WirePriority::high) && ends(hello.program) &&
-         ends(hello.pod) && ends(hello.pod_namespace);
+         ends(hello.pod) && ends(hello.pod_namespace) && ends(hello.memory_limit) &&
+         ends(hello.core_limit);
 }
 bool is_valid(const UseGpu& use) { return fits(use.ordinal); }
 bool is_valid(const Want& want) { return fits(want.ordinal); }
-bool is_valid(const Idle& idle) { return fits(idle.ordinal); }
-bool is_valid(const Busy& busy) { return fits(busy.ordinal); }
-bool is_valid(const Drained& drained) { return fits(drained.ordinal) && drained.waiting <= 1; }
+bool is_valid(const Idle& idle) { return fits(idle.ordinal) && idle.quiet_ns <= kLongest_ns; }
+bool is_valid(const Busy& busy) { return fits(busy.ordinal) && busy.since_ns <= kLongest_ns; }
+bool is_valid(const Drained& drained) {
+  return fits(drained.ordinal) && drained.waiting <= 1 && drained.quiet_ns <= kLongest_ns;
+}
 bool is_valid(const Draining& draining) {
   return fits(draining.ordinal) && draining.remaining_ns <= kLongest_ns;
 }
@@ -120,7 +122,9 @@ bool is_valid(const UnshareMemory&) { return true; }
 bool is_valid(const OpenShared& open) { return open.index < kSharedChunksMax; }
 bool is_valid(const LackHost& lack) { return lack.bytes <= kHostBytesMax; }
 bool is_valid(const Welcome&) { return true; }
-bool is_valid(const GpuKnown& known) { return fits(known.ordinal) && known.known <= 1; }
+bool is_valid(const GpuKnown& known) {
+  return fits(known.ordinal) && known.known <= 1 && known.gpu < kAccountGpus;
+}
 bool is_valid(const Open& open) { return fits(open.ordinal) && open.queue_bound_ns <= kLongest_ns; }
 bool is_valid(const Close& close) { return fits(close.ordinal); }
 bool is_valid(const LetIn& let_in) { return fits(let_in.ordinal); }
@@ -144,5 +148,8 @@ bool is_valid(const SharedChunk& chunk) {
   return chunk.index < chunk.count && chunk.count <= kSharedChunksMax && is_size(chunk.bytes);
 }
 bool is_valid(const SharedGone&) { return true; }
+bool is_valid(const MemoryAccount& account) {
+  return account.slot < kAccountSlots && account.bytes >= sizeof(AccountFile);
+}
 
 }  // namespace nvs::wire

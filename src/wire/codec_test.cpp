@@ -38,33 +38,33 @@ void set_length(std::string& bytes) { set_u16(bytes, 4, static_cast<unsigned>(by
 
 TEST(Codec, BytesOnTheWireArePinned) {
   EXPECT_EQ(hex(bytes_of(Packet<Want>{.message = {.ordinal = 3}})),
-            "0100030010000000"
+            "0200030010000000"
             "0300000000000000");
   EXPECT_EQ(hex(bytes_of(Packet<Open>{.message = {.ordinal = 1,
                                                   .flags = kBounded | kAwaited,
                                                   .grant = 0x1122334455667788,
                                                   .queue_bound_ns = 2'000'000}})),
-            "0100420020000000"
+            "0200420020000000"
             "01000000030000008877665544332211"
             "80841e0000000000");
   EXPECT_EQ(hex(bytes_of(Packet<NeedHost>{.message = {.request = 5, .bytes = 1}})),
-            "0100100018000000"
+            "0200100018000000"
             "05000000000000000100000000000000");
   EXPECT_EQ(hex(bytes_of(Packet<HostDone>{.message = {.segment = 7}})),
-            "0100110010000000"
+            "0200110010000000"
             "0700000000000000");
   EXPECT_EQ(hex(bytes_of(Packet<HostSegment>{
                 .message = {.request = 5, .segment = 7, .bytes = kHostSegmentUnit}})),
-            "0100500020000000"
+            "0200500020000000"
             "05000000000000000700000000000000"
             "0000200000000000");
   EXPECT_EQ(
       hex(bytes_of(Packet<HostDenied>{
           .message = {.reason = static_cast<u32>(HostDenial::share), .request = 5, .bytes = 1}})),
-      "0100510020000000"
+      "0200510020000000"
       "03000000000000000500000000000000"
       "0100000000000000");
-  EXPECT_EQ(sizeof(Packet<Hello>), 8U + 16U + 64U + 128U + 64U);
+  EXPECT_EQ(sizeof(Packet<Hello>), 8U + 16U + 64U + 128U + 64U + 32U + 16U);
   EXPECT_EQ(sizeof(Packet<UseGpu>), 8U + 8U + 16U + 8U);
   EXPECT_EQ(sizeof(Packet<Goodbye>), 8U + 8U + 120U);
 }
@@ -109,7 +109,7 @@ TEST(Codec, NeighbouringVersionsMayHaveOtherLengths) {
 
   std::string older =
       bytes_of(Packet<Drained>{.message = {.ordinal = 2, .waiting = 1, .grant = 9}});
-  older.resize(older.size() - 8);
+  older.resize(older.size() - 16);
   Drained drained;
   drained.grant = 77;
   ASSERT_TRUE(decode(older.data(), older.size(), drained));

@@ -12,13 +12,16 @@ namespace nvs::wire {
 
 static_assert(std::endian::native == std::endian::little, "the wire is little endian");
 
-// Either side may be one version older than the other, but there is none before the first.
-inline constexpr std::uint16_t kVersion = 1;
+// Either side may be one version older than the other.
+inline constexpr std::uint16_t kVersion = 2;
 inline constexpr std::uint16_t kOldestVersion = 1;
 static_assert(kOldestVersion <= kVersion && kVersion <= kOldestVersion + 1);
 inline constexpr std::uint32_t kGpusMax = 30;  // of one client
 // How often a client that drains says that it is alive.
 inline constexpr std::int64_t kDrainingEvery_ns = 50'000'000;
+
+// Of any span of time that somebody tells.
+inline constexpr std::uint64_t kLongest_ns = 3'600'000'000'000;
 
 // Segments of host memory are whole huge pages.
 inline constexpr std::uint64_t kHostSegmentUnit = std::uint64_t{2} << 20U;
@@ -72,7 +75,8 @@ enum class Sender : std::uint8_t { client, daemon };
 #undef NVS_MESSAGE_END
 
 enum HelloFlag : u32 {
-  kPaused = 1,  // an earlier daemon had paused its tenant
+  kPaused = 1,       // an earlier daemon had paused its tenant
+  kLimitsOfRun = 2,  // the limits are what `nvshare run` was told, not what the environment had
 };
 enum class WirePriority : u32 { unset = 0, low = 1, normal = 2, high = 3 };
 enum UseGpuFlag : u32 {
@@ -81,6 +85,7 @@ enum UseGpuFlag : u32 {
 enum OpenFlag : u32 {
   kBounded = 1,
   kAwaited = 2,
+  kCapped = 4,  // its time is counted: say at once when idle, and since when
 };
 enum HoldsFlag : u32 {
   kShort = 1,    // the driver has no memory left, although less than what is allowed is used
