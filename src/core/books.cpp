@@ -17,7 +17,8 @@ std::unique_ptr<T>& slot_of(std::vector<std::unique_ptr<T>>& slots, GpuId gpu) {
 
 }  // namespace
 
-void Books::join(ClientId client, TenantId tenant, Priority priority, std::uint32_t weight) {
+void Books::join(ClientId client, TenantId tenant, Priority priority, std::uint32_t weight,
+                 Share cap) {
   if (clients_.contains(client)) return;
   auto [found, fresh] = tenants_.try_emplace(tenant);
   Tenant& owner = found->second;
@@ -25,6 +26,7 @@ void Books::join(ClientId client, TenantId tenant, Priority priority, std::uint3
     owner.id = tenant;
     owner.priority = priority;
     owner.weight = weight;
+    owner.cap = cap;
   }
   Client& made = clients_[client];
   made.id = client;

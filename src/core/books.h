@@ -17,16 +17,24 @@ namespace nvs::core {
 
 struct Client;
 
+// What it had on a GPU when it was here before, and what that GPU's quota clock showed then.
+struct KeptCredit {
+  Duration credit;
+  Duration at;
+};
+
 struct Tenant {
   TenantId id{};
   Priority priority = Priority::normal;
   std::uint32_t weight = 100;
+  Share cap = kNoCap;
   bool paused = false;
   std::vector<Client*> clients;              // in the order of their numbers
   std::vector<std::unique_ptr<Seat>> seats;  // by GPU; empty where it was never seen
   std::vector<Gpu*> reserved;                // kept free until all can be opened together
-  std::uint32_t lines = 0;                   // in which it stands
-  Instant waiting_since;                     // in the first of them
+  std::map<GpuId, KeptCredit> kept;
+  std::uint32_t lines = 0;  // in which it stands
+  Instant waiting_since;    // in the first of them
 };
 
 struct Client {
@@ -39,7 +47,8 @@ struct Client {
 class Books {
  public:
   // Both ignore a number that they have already.
-  void join(ClientId client, TenantId tenant, Priority priority, std::uint32_t weight);
+  void join(ClientId client, TenantId tenant, Priority priority, std::uint32_t weight,
+            Share cap = kNoCap);
   // The client's gates must be out of the schedule. Takes the tenant along if it was its last
   // client.
   void leave(Client& client);

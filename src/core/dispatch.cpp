@@ -8,6 +8,7 @@
 #include "core/readiness.h"
 #include "core/residency.h"
 #include "core/terms.h"
+#include "core/throttle.h"
 #include "core/windows.h"
 
 namespace nvs::core {
@@ -48,7 +49,7 @@ void keep_promise(const Gpu& gpu, Choice& choice) {
 // Somebody waits for a GPU whose window is open.
 void contest(Node& node, Gpu& gpu, const Seat* waker) {
   Seat& holder = *gpu.open;
-  const bool ended = node.now >= holder.window_end;
+  const bool ended = node.now >= end_of_window(holder);
   if (ended && is_kept(holder)) {
     // The gang goes on where it works.
     end_window_here(node, holder);
@@ -77,11 +78,12 @@ void contest(Node& node, Gpu& gpu, const Seat* waker) {
 // Of tenants that work in turns, the next one to come will be another. It then finds the GPU free
 // and need not wait until a process that sleeps has woken up and closed its gate.
 bool is_left_behind(const Seat& holder) {
-  return holder.took_over && !holder.in_gang && holder.terms.bounded && is_idle(holder);
+  return holder.took_over && !holder.in_gang && holder.terms.bounded() && is_idle(holder);
 }
 
 void dispatch(Node& node, Gpu& gpu) {
   gpu.account(node.now);
+  if (gpu.quota.capped > 0) enforce_caps(node, gpu);
   manage_memory(node, gpu);
   const Seat* waker = std::exchange(gpu.waker, nullptr);
   gpu.try_again.reset();
@@ -105,8 +107,12 @@ void set_deadline(Node& node, Gpu& gpu) {
   std::optional<Instant> at = gpu.try_again;
   const auto no_later_than = [&at](Instant other) { at = at ? std::min(*at, other) : other; };
   if (gpu.memory.due) no_later_than(*gpu.memory.due);
+  if (gpu.quota.capped > 0) {
+    if (const auto due = next_cap_event(gpu, node.now)) no_later_than(*due);
+  }
   if (gpu.open != nullptr) {
-    if (!gpu.line.empty() && gpu.open->window_end > node.now) no_later_than(gpu.open->window_end);
+    const Instant end = end_of_window(*gpu.open);
+    if (!gpu.line.empty() && end > node.now) no_later_than(end);
     if (const auto until = gpu.presence.until(node.now); until && gpu.present == 1) {
       no_later_than(*until);
     }

@@ -6,6 +6,7 @@
 #include "core/memory_books.h"
 #include "core/readiness.h"
 #include "core/residency.h"
+#include "core/throttle.h"
 #include "core/windows.h"
 
 namespace nvs::core {
@@ -68,9 +69,11 @@ bool is_stalled(const Tenant& tenant) {
 }
 
 void ask_again(Node& node, Gate& gate) {
-  const Seat& seat = *gate.seat;
+  Seat& seat = *gate.seat;
+  if (seat.quota.account) note_quota(node, seat);
   const bool others = seat.gpu->present > (seat.present ? 1U : 0U);
-  if (!others && !seat.tenant->paused && !is_memory_awaited(*seat.gpu, seat)) {
+  if (!others && !seat.tenant->paused && !seat.quota.throttled &&
+      !is_memory_awaited(*seat.gpu, seat)) {
     set_timer(node, gate, node.now + gate.retry);
     return;
   }
@@ -91,8 +94,9 @@ void begin_drain(Node& node, Gate& gate) {
 
 // Asked or not: an idle client gives its window up while somebody waits. The others of its tenant
 // go on, and a gang keeps its GPUs for as long as it works on one of them.
-bool on_drained(Node& node, Gate& gate, GrantId grant, bool waiting) {
-  if (gate.grant != grant) return false;
+bool on_drained(Node& node, Gate& gate, const Drained& event) {
+  if (gate.grant != event.grant) return false;
+  const bool waiting = event.waiting;
   if (gate.state == GateState::closed) {
     // What somebody brought who was let in is done. Whoever could not drain may need more of it.
     const bool let_in = std::exchange(gate.let_in, false);
@@ -106,7 +110,7 @@ bool on_drained(Node& node, Gate& gate, GrantId grant, bool waiting) {
     if (let_in) note_memory(node, *gate.seat);  // it may have waited for this to move out
     return false;
   }
-  node.change(gate, [waiting](Gate& it) {
+  node.change_since(gate, event.quiet, [waiting](Gate& it) {
     it.state = GateState::closed;
     it.wants = it.wants || waiting;
     it.idle = false;
@@ -160,6 +164,7 @@ void on_refused(Node& node, Gate& gate, GrantId grant) {
     it.let_in = false;
     it.state = GateState::loose;
     it.wants = false;  // its gate is open: nobody stands at it
+    it.idle = false;   // whatever it said before, it has work
   });
   set_timer(node, gate, node.now + gate.retry);
   settle(node, *gate.seat);

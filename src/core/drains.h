@@ -13,7 +13,7 @@ void begin_drain(Node& node, Gate& gate);
 
 // What clients answer. A gate that was not asked, or in another grant, is left alone; but a window
 // may be given up unasked. Whether it was this grant that has drained.
-bool on_drained(Node& node, Gate& gate, GrantId grant, bool waiting);
+bool on_drained(Node& node, Gate& gate, const Drained& event);
 void on_still_draining(Node& node, Gate& gate, GrantId grant, Duration remaining);
 void on_stalled(Node& node, Gate& gate, GrantId grant);
 void on_refused(Node& node, Gate& gate, GrantId grant);

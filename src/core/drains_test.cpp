@@ -178,7 +178,8 @@ TEST_F(Drains, WhoeverIsLetInMayRefuseToo) {
   node.step(DrainRefused{ClientId{3}, GpuId{0}, GrantId{2}});
   EXPECT_EQ(node.seat(1).state, TenantState::loose);
   node.pass(kRefusalRetry);
-  EXPECT_EQ(node.effects_text(), "close client=3 gpu=0 grant=2\n");
+  EXPECT_EQ(node.effects_text(),
+            "close client=3 gpu=0 grant=2\nterms client=2 gpu=0 grant=3 bounded queue_us=6666\n");
   node.step(Drained{ClientId{3}, GpuId{0}, GrantId{2}, true});
   EXPECT_EQ(node.seat(1).state, TenantState::waiting);
   node.step(DrainRefused{ClientId{3}, GpuId{0}, GrantId{2}});

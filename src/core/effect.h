@@ -13,8 +13,10 @@ namespace nvs::core {
 
 // How a client must behave in its window.
 struct WindowTerms {
-  bool bounded = false;  // no more than kQueueBound of GPU time queued
+  Duration queue_bound;  // how much GPU time it may have queued; zero: as much as it likes
   bool awaited = false;  // somebody waits for the GPU now: say at once when idle
+  bool capped = false;   // its time is counted: say when idle, and since when, though nobody waits
+  bool bounded() const { return queue_bound > Duration{}; }
   bool operator==(const WindowTerms&) const = default;
 };
 

@@ -23,6 +23,7 @@ struct ClientJoined {
   TenantId tenant;
   Priority priority = Priority::normal;  // of the tenant; later clients do not change it
   std::uint32_t weight = 100;            // 1 to 1000; 100 is an equal share
+  Share cap = kNoCap;                    // as CapSet has it
 };
 struct ClientLeft {
   ClientId client;
@@ -38,12 +39,14 @@ struct WentIdle {
   ClientId client;
   GpuId gpu;
   GrantId grant;
+  Duration quiet = {};  // its work has been done for so long; what was billed since is taken back
 };
 // It has submitted again, in the window that it still had.
 struct WentBusy {
   ClientId client;
   GpuId gpu;
   GrantId grant;
+  Duration since = {};  // it has had work for so long; billed now
 };
 
 // The answer to CloseWindow, or a window given up unasked. Everything that the client submitted is
@@ -53,6 +56,7 @@ struct Drained {
   GpuId gpu;
   GrantId grant;
   bool waiting = false;  // threads stand at it: it is wanted as well
+  Duration quiet = {};   // as of WentIdle
 };
 // It is alive and at it.
 struct StillDraining {
@@ -111,6 +115,21 @@ struct WeightSet {
   TenantId tenant;
   std::uint32_t weight;
 };
+// How much of each GPU's time the tenant may have, however little the others use.
+struct CapSet {
+  TenantId tenant;
+  Share cap;  // kNoCap: as much as it gets
+  // For everybody a new beginning: what others saved under other caps is cut. Not if the tenant
+  // itself asked for less: it has no say in what others are owed.
+  bool settles = true;
+};
+// What a tenant that was here before had saved or owes (negative) of a GPU's time, at this moment.
+// It counts if the tenant has not used the GPU since it came.
+struct CreditSet {
+  TenantId tenant;
+  GpuId gpu;
+  Duration credit;
+};
 struct TenantPaused {
   TenantId tenant;
 };
@@ -121,9 +140,9 @@ struct TenantResumed {
 // next_deadline() has come.
 struct Tick {};
 
-using Event =
-    std::variant<GpuAdded, ClientJoined, ClientLeft, Wanted, WentIdle, WentBusy, Drained,
-                 StillDraining, DrainStalled, DrainRefused, FoundOpen, MemoryHeld, CapacitySet,
-                 PolicySet, PrioritySet, WeightSet, TenantPaused, TenantResumed, Tick>;
+using Event = std::variant<GpuAdded, ClientJoined, ClientLeft, Wanted, WentIdle, WentBusy, Drained,
+                           StillDraining, DrainStalled, DrainRefused, FoundOpen, MemoryHeld,
+                           CapacitySet, PolicySet, PrioritySet, WeightSet, CapSet, CreditSet,
+                           TenantPaused, TenantResumed, Tick>;
 
 }  // namespace nvs::core

@@ -55,6 +55,36 @@ TEST_F(GangMembers, AReservationDoesNotOutlastTheMemoryOfAGpu) {
   EXPECT_TRUE(node.is_open(9, 1));
 }
 
+// One of its GPUs is in serial mode, so the gang's windows are as long as a turn everywhere.
+TEST_F(GangMembers, AGpuIsNotKeptForAWholeTurnWithoutUse) {
+  node.step(PolicySet{GpuId{1}, {Mode::serial, Duration::from_ms(20), Duration::from_s(100)}});
+  gang_wants();
+  node.drained(9, 0);
+  node.want(1, 0);
+  node.pass(kGangMemory - Duration::from_ms(1));
+  EXPECT_FALSE(node.is_open(1, 0));
+  node.drained(9, 0);  // of the same window: nothing new
+  node.pass_ms(1);
+  EXPECT_TRUE(node.is_open(1, 0));
+  EXPECT_TRUE(node.is_open(9, 1)) << "where it works it goes on";
+}
+
+TEST_F(GangMembers, AGpuThatIsUsedAgainIsKeptAnew) {
+  node.step(PolicySet{GpuId{1}, {Mode::serial, Duration::from_ms(20), Duration::from_s(100)}});
+  gang_wants();
+  node.drained(9, 0);
+  node.pass(kGangMemory - Duration::from_ms(1));
+  node.want(9, 0);
+  ASSERT_TRUE(node.is_open(9, 0));
+  node.want(1, 0);
+  node.pass_ms(100);
+  node.drained(9, 0);
+  node.pass(kGangMemory - Duration::from_ms(1));
+  EXPECT_FALSE(node.is_open(1, 0));
+  node.pass_ms(1);
+  EXPECT_TRUE(node.is_open(1, 0));
+}
+
 // Gang 9 has given GPU 0 up and works on GPU 1. Gang 8 takes GPU 0 along with GPU 2.
 TEST(GangMembersOnThreeGpus, WhereOneIsKeptAnotherGangTakesThatGpuAlone) {
   SimNode node(3);

@@ -94,7 +94,8 @@ bool is_active(const Seat& seat, Instant now) {
   if (!seat.gpu->has_windows()) return false;
   if (seat.hold == Hold::open) return seat.busy > 0;
   if (seat.wanting > 0) return true;
-  if (seat.memory.outside && seat.hold == Hold::none) return false;
+  const bool cannot_run = seat.memory.outside || seat.quota.throttled;
+  if (cannot_run && seat.hold == Hold::none) return false;
   if (seat.closed == 0 && seat.hold == Hold::none) return false;
   return seat.ended_busy && (seat.hold == Hold::closing || now - seat.ended <= kGangMemory);
 }
@@ -223,7 +224,7 @@ void renew_window(Seat& seat, Instant begin) {
     if (seat.in_gang && other && other->in_gang) span = std::max(span, span_of(other->gpu->policy));
   }
   seat.opened = begin;
-  seat.window_end = begin + seat.bill.allowed(span);
+  seat.window_end = begin + span;
 }
 
 void cancel_reservation(Node& node, Tenant& tenant) {

@@ -134,5 +134,17 @@ TEST(Golden, ARestartedDaemonAndAPause) {
   expect_golden("restart_and_pause", node);
 }
 
+TEST(Golden, CapsOf30And60) {
+  SimNode node(1, {Mode::automatic, Duration::from_ms(40), {}});
+  for (int client : {1, 2}) node.join(client, client);
+  node.cap(1, 30);
+  node.cap(2, 60);
+  node.saturate(1, 0, Duration::from_ms(9));
+  node.saturate(2, 0, Duration::from_ms(9));
+  node.pass_ms(500);
+  node.cap(1, 0);
+  expect_golden("caps", node);
+}
+
 }  // namespace
 }  // namespace nvs::core

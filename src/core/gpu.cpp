@@ -18,11 +18,34 @@ Duration Gpu::handover_at(Instant now) const {
   return between ? handover + (now - accounted) : handover;
 }
 
+Duration Gpu::swap_idle_at(Instant now) const {
+  const bool idle = holders.empty() && memory.waiting > 0;
+  return idle ? swap_idle + (now - accounted) : swap_idle;
+}
+
+Duration Gpu::shared_at(Instant now) const {
+  if (!is_shared()) return quota.shared;
+  return quota.shared + (now - accounted + quota.shared_rest) / quota.working;
+}
+
+void Gpu::note_work(Seat& seat) {
+  const bool works = seat.busy > 0;
+  if (std::exchange(seat.quota.works, works) == works) return;
+  works ? ++quota.working : --quota.working;
+  if (!seat.quota.account) return;
+  works ? quota.charged.push_back(&seat) : static_cast<void>(std::erase(quota.charged, &seat));
+}
+
 void Gpu::account(Instant now) {
   const Duration span = now - accounted;
   if (span == Duration{}) return;
   held = held_at(now);
   handover = handover_at(now);
+  swap_idle = swap_idle_at(now);
+  if (is_shared()) {
+    const Duration before = std::exchange(quota.shared, shared_at(now));
+    quota.shared_rest += span - (quota.shared - before) * quota.working;
+  }
   accounted = now;
   ClassFloors::Activities activities;
   for (std::size_t i = 0; i < activities.size(); ++i) {

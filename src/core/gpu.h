@@ -10,6 +10,7 @@
 #include "base/instant.h"
 #include "core/class_floors.h"
 #include "core/gpu_memory.h"
+#include "core/gpu_quota.h"
 #include "core/ids.h"
 #include "core/policy.h"
 #include "core/presence.h"
@@ -33,16 +34,20 @@ struct Gpu {
   ClassFloors floors;
   std::array<std::uint32_t, kPriorities> holding{};  // holders by class
   Presence presence;
-  std::uint32_t present = 0;  // tenants that hold, wait or run beside
+  Presence sleepers_gone;      // those of them that were not steady
+  std::uint32_t present = 0;   // tenants that hold, wait or run beside
+  std::uint32_t sleepers = 0;  // of them, those that are not steady
 
   Instant accounted;  // until when totals and floors are right
   std::optional<TenantId> last_held;
   std::uint64_t switches = 0;
   Duration held;
   Duration handover;
+  Duration swap_idle;  // nobody ran, and somebody waited for memory
 
   std::uint32_t tenants = 0;  // with a gate on it
   GpuMemory memory;
+  GpuQuota quota;
 
   std::optional<Instant> timer;      // as it stands in Deadlines
   std::optional<Instant> try_again;  // when a gang that could not start may be able to
@@ -54,6 +59,12 @@ struct Gpu {
   // The totals as they are at `now`, which is not before the last account().
   Duration held_at(Instant now) const;
   Duration handover_at(Instant now) const;
+  Duration swap_idle_at(Instant now) const;
+  Duration shared_at(Instant now) const;
+  // Do several run at a time, and somebody's part of that counts?
+  bool is_shared() const { return !has_windows() && quota.capped > 0 && quota.working > 0; }
+  // After the counts of a seat have changed: how many have work, and whose accounts are charged.
+  void note_work(Seat& seat);
   // The least service among those of a class that hold it or wait for it alone; it never falls.
   Service floor_of(Priority priority);
 

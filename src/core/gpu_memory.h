@@ -20,6 +20,7 @@ struct Turn {
   std::uint64_t number = 0;
   std::optional<Instant> began;           // nothing while somebody is still to come in
   Duration length;                        // as it was last reckoned
+  Duration round;                         // until everybody has had one; only where there are caps
   std::array<int, kPriorities> passed{};  // turns in which a class waited and nobody of it came in
 
   // What is learnt from changes of turns.

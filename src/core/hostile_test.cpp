@@ -43,6 +43,7 @@ class HostileRun {
       EXPECT_FALSE(gpu.holder.has_value());
       EXPECT_EQ(gpu.waiting, 0U);
       EXPECT_TRUE(gpu.loose.empty());
+      EXPECT_EQ(gpu.caps, 0U);
     }
     EXPECT_EQ(scheduler_.next_deadline(), std::nullopt);
   }
@@ -51,6 +52,7 @@ class HostileRun {
   void be_good() {
     for (std::uint64_t id = 0; id <= kTenants; ++id) {
       step(TenantResumed{TenantId{id}});
+      step(CapSet{TenantId{id}, kNoCap});
       step(WeightSet{TenantId{id}, 100});  // a thousandth of a low class's share is no "soon"
     }
     for (std::uint32_t gpu = 0; gpu < kGpus; ++gpu) step(PolicySet{GpuId{gpu}, {}});
@@ -95,6 +97,8 @@ class HostileRun {
   ClientId any_client() { return ClientId{roll(kClients + 1)}; }
   GpuId any_gpu() { return GpuId{static_cast<std::uint32_t>(roll(kGpus + 1))}; }
   Priority any_priority() { return static_cast<Priority>(roll(kPriorities)); }
+  Duration any_span() { return Duration::from_us(static_cast<std::int64_t>(roll(9'000))); }
+  Share any_cap() { return roll(2) == 0 ? kNoCap : static_cast<Share>(roll(kWholeGpu * 3 / 2)); }
   GrantId grant_of(ClientId client, GpuId gpu) {
     const auto found = gates_.find({client, gpu});
     if (found == gates_.end() || roll(10) == 0) return GrantId{roll(50)};
@@ -111,20 +115,20 @@ class HostileRun {
       case 1:
       case 2:
         return ClientJoined{client, TenantId{static_cast<std::uint64_t>(client) % kTenants},
-                            any_priority(), static_cast<std::uint32_t>(roll(1200))};
+                            any_priority(), static_cast<std::uint32_t>(roll(1200)), any_cap()};
       case 3:
         return ClientLeft{client};
       case 4:
-        return WentIdle{client, gpu, grant};
+        return WentIdle{client, gpu, grant, any_span()};
       case 5:
-        return WentBusy{client, gpu, grant};
+        return WentBusy{client, gpu, grant, any_span()};
       case 6:
       case 7:
       case 8:
       case 9:
       case 10:
       case 11:
-        return Drained{client, gpu, grant, roll(2) == 0};
+        return Drained{client, gpu, grant, roll(2) == 0, any_span()};
       case 12:
         return StillDraining{client, gpu, grant};
       case 13:
@@ -150,6 +154,10 @@ class HostileRun {
           return PolicySet{gpu, {mode, Duration::from_ms(static_cast<std::int64_t>(roll(50))), {}}};
         }
         [[fallthrough]];
+      case 21:
+        if (roll(4) == 0) return CapSet{tenant, any_cap()};
+        if (roll(4) == 0) return CreditSet{tenant, gpu, any_span() - any_span() * 3};
+        [[fallthrough]];
       default:
         return Wanted{client, gpu};
     }
@@ -166,9 +174,20 @@ class HostileRun {
     for (const Effect& effect : effects_) {
       std::visit([this](const auto& it) { check(it); }, effect);
     }
+    check_caps();
     const auto due = scheduler_.next_deadline();
     if (std::holds_alternative<Tick>(event) && due) {
       EXPECT_GT(*due, now_);
+    }
+  }
+
+  // Nobody runs beyond its cap, but to drain.
+  void check_caps() {
+    for (const TenantView& tenant : scheduler_.view(now_).tenants) {
+      for (const TenantOnGpu& on : tenant.gpus) {
+        if (on.cap == kNoCap || on.state != TenantState::running) continue;
+        EXPECT_GT(on.credit, Duration{}) << static_cast<std::uint64_t>(tenant.tenant);
+      }
     }
   }
 

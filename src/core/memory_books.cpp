@@ -30,11 +30,6 @@ bool has_to_move(const GateMemory& memory) {
   return memory.away > 0 && room > 0 && (room >= memory.away || room >= kMemoryStep);
 }
 
-bool asks_for_more(const Seat& seat) {
-  return std::any_of(seat.gates.begin(), seat.gates.end(),
-                     [](const Gate* gate) { return gate->memory.asked > 0; });
-}
-
 // It does all that it was told, as far as there is memory for it.
 bool is_starving(const GateMemory& memory) {
   return memory.is_short && memory.allowances.is_answered() &&
@@ -103,6 +98,7 @@ void leave_memory(Seat& seat) {
   const auto told = [](const Gate* gate) { return gate->memory.told; };
   if (!seat.memory.told || std::any_of(seat.gates.begin(), seat.gates.end(), told)) return;
   std::erase(seat.gpu->memory.seats, &seat);
+  if (seat.memory.waits) seat.memory_wait += seat.gpu->accounted - seat.memory.waits_since;
   seat.memory = {};
 }
 
@@ -123,7 +119,11 @@ void note_held(Gate& gate, const MemoryHeld& told, Instant now) {
     on.moved_out += std::min(down, out);
     on.moved_in += std::min(up, in);
   }
-  if (!memory.told || event.resident != memory.resident || most != memory.allowances.most()) {
+  // Or it was told anew that it may have what it did not give back.
+  const bool obeys =
+      memory.allowances.is_latest(event.number) && event.resident <= memory.allowances.bytes();
+  const bool moves = event.resident != memory.resident || most != memory.allowances.most();
+  if (!memory.told || moves || (memory.stuck && obeys)) {
     memory.begin_to_move(now);
     memory.stuck = false;
   }
@@ -192,21 +192,29 @@ bool stays_put(const Gate& gate) {
          gate.state == GateState::silent;
 }
 
+bool asks_for_more(const Seat& seat) {
+  return std::any_of(seat.gates.begin(), seat.gates.end(),
+                     [](const Gate* gate) { return gate->memory.asked > 0; });
+}
+
 bool is_promised(const GateMemory& memory) {
   return memory.allowances.any() && memory.allowances.bytes() >= memory.need();
 }
 
 void note_work(Seat& seat, Instant now) {
-  const bool works = seat.wanting > 0 || seat.busy > 0 || asks_for_more(seat);
+  // Whoever has had its share for now may have no use for its place until it runs again.
+  const bool wants = seat.wanting > 0 && !seat.quota.waits;
+  const bool works = wants || seat.busy > 0 || asks_for_more(seat);
   if (std::exchange(seat.memory.works, works) && !works) seat.memory.rested = now;
 }
 
 void note_waits(Seat& seat, Instant now) {
   SeatMemory& memory = seat.memory;
-  const bool wants = seat.wanting > 0 && seat.hold == Hold::none;
+  const bool wants = seat.wanting > 0 && seat.hold == Hold::none && !seat.quota.waits;
   const bool waits = !seat.tenant->paused && !memory.impossible &&
                      (memory.asked > 0 || (wants && lacks_memory(seat)));
   if (waits && !memory.waits) memory.waits_since = now;
+  if (!waits && memory.waits) seat.memory_wait += now - memory.waits_since;
   memory.waits = waits;
 }
 
@@ -214,18 +222,13 @@ std::uint32_t look_at(const Seat& seat) {
   const auto let_in = [](const Gate* gate) { return gate->let_in; };
   std::uint32_t seen = 0;
   if (seat.memory.works) seen |= 1U;
-  if (seat.tenant->paused) seen |= 4U;
   // Who asks for more and does nothing else is at a standstill.
-  if ((seat.wanting > 0 || seat.busy > 0) && asks_for_more(seat)) seen |= 64U;
-  // Where its memory is, windows come and go without further notice; but whoever uses several GPUs
-  // waits here for what it lacks there.
-  const auto lacks = [](const auto& other) { return other && other->memory.outside; };
-  const auto& seats = seat.tenant->seats;
-  if (std::none_of(seats.begin(), seats.end(), lacks)) return seen;
-  if (seat.wanting > 0) seen |= 2U;
+  if ((seat.wanting > 0 || seat.busy > 0) && asks_for_more(seat)) seen |= 2U;
+  // Where its memory is, windows come and go without further notice.
   if (!seat.memory.outside) return seen;
-  seen |= static_cast<std::uint32_t>(seat.hold) << 3U;
-  if (std::any_of(seat.gates.begin(), seat.gates.end(), let_in)) seen |= 32U;
+  if (seat.wanting > 0) seen |= 4U;
+  if (std::any_of(seat.gates.begin(), seat.gates.end(), let_in)) seen |= 8U;
+  seen |= static_cast<std::uint32_t>(seat.hold) << 4U;
   return seen;
 }
 

@@ -32,6 +32,7 @@ std::optional<Instant> stalls_at(const Gpu& gpu);
 // What it has can be neither moved nor counted on to shrink: it does not answer, or does not drain.
 bool stays_put(const Gate& gate);
 
+bool asks_for_more(const Seat& seat);
 // It may take what it asks for at any moment.
 bool is_promised(const GateMemory& memory);
 

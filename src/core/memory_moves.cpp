@@ -196,8 +196,8 @@ class Carrier {
       // More slack: not before half of what it could have is used up.
       return to - allowed >= kMemoryStep && allowed - target.need < (to - target.need) / 2;
     }
-    return to >= target.need ? target.in || to - allowed >= kMemoryStep
-                             : to - allowed >= kMemoryStep;
+    const bool is_last_bit = target.in && to >= target.need;
+    return is_last_bit || to - allowed >= kMemoryStep;
   }
 
   // A first word, which bounds it, and whether it is alone.

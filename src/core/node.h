@@ -32,15 +32,37 @@ struct Node {
     if (!std::exchange(gpu.touched, true)) touched.push_back(&gpu);
   }
 
+  // The same for one that is so since a while ago, of what has passed since the last such change:
+  // it is billed as if it had been told then. Where others of its tenant had work meanwhile, so it
+  // was.
+  template <class Change>
+  void change_since(Gate& gate, Duration span, Change change_it) {
+    Seat& seat = *gate.seat;
+    const std::uint32_t busy = seat.busy;
+    const Instant least = std::max(seat.busy_changed, seat.held_since);
+    change(gate, change_it);
+    if (busy + seat.busy != 1) return;
+    span = std::clamp(span, Duration{}, now - least);
+    seat.correct_bill(busy == 0 ? span : -span, now);
+  }
+
   // Every change to a gate goes through here, so that bills and counts stay right.
   template <class Change>
   void change(Gate& gate, Change change_it) {
     Seat& seat = *gate.seat;
     seat.gpu->account(now);
     seat.accrue(now);
+    const std::uint32_t busy = seat.busy;
     seat.uncount(gate);
     change_it(gate);
     seat.recount(gate);
+    note_busy(seat, busy);
+  }
+  // After the counts of a seat have changed; so many of its gates had work before.
+  void note_busy(Seat& seat, std::uint32_t before) const {
+    if (seat.busy == before) return;
+    seat.busy_changed = now;
+    seat.gpu->note_work(seat);
   }
 };
 

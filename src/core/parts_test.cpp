@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small parts by themselves: lines, deadlines, presence, lengths, books.
+#include <algorithm>
 #include <optional>
 
 #include <gtest/gtest.h>
 
+#include "core/attendance.h"
 #include "core/books.h"
 #include "core/deadlines.h"
 #include "core/gpu.h"
@@ -16,6 +18,28 @@ namespace nvs::core {
 namespace {
 
 Instant at_ms(int ms) { return Instant{} + Duration::from_ms(ms); }
+
+TEST(Attendance, AMomentAwayNowAndThenIsSteadyAndASleepIsNot) {
+  Attendance attendance;
+  attendance.add(at_ms(1000), false);
+  attendance.add(at_ms(1499), true);
+  EXPECT_FALSE(attendance.is_steady());
+  attendance.add(at_ms(1500), true);
+  EXPECT_TRUE(attendance.is_steady());
+  int now = 1500;
+  for (int i = 0; i < 100; ++i) {
+    attendance.add(at_ms(now += 97), true);
+    attendance.add(at_ms(now += 3), false);
+  }
+  EXPECT_TRUE(attendance.is_steady()) << "3 ms in 100";
+  attendance.add(at_ms(now += 30), false);
+  EXPECT_FALSE(attendance.is_steady());
+  for (int i = 0; i < 100; ++i) {
+    attendance.add(at_ms(now += 90), true);
+    attendance.add(at_ms(now += 10), false);
+  }
+  EXPECT_FALSE(attendance.is_steady()) << "10 ms in 100";
+}
 
 TEST(WaitingLine, LeastServedFirstThenWhoCameFirstThenById) {
   Tenant tenants[4];
@@ -105,14 +129,10 @@ TEST(Residency, LengthsAreKeptWithinLimits) {
   EXPECT_EQ(most.window, kWindowMax);
   EXPECT_EQ(most.turn, kTurnMax);
   EXPECT_EQ(within_limits({}).turn, std::nullopt);
-}
-
-TEST(Quota, BillsAddUpAndNothingIsDenied) {
-  Bill bill;
-  bill.add(Duration::from_ms(3));
-  bill.add(Duration::from_ms(4));
-  EXPECT_EQ(bill.used(), Duration::from_ms(7));
-  EXPECT_EQ(bill.allowed(Duration::from_ms(20)), Duration::from_ms(20));
+  for (const Duration period : {Duration{}, Duration::from_s(100'000)}) {
+    const GpuPolicy policy = within_limits({Mode::serial, {}, {}, period});
+    EXPECT_EQ(policy.quota_period, std::clamp(period, kQuotaPeriodMin, kQuotaPeriodMax));
+  }
 }
 
 TEST(Books, ATenantComesWithItsFirstClientAndGoesWithItsLast) {

@@ -16,14 +16,20 @@ enum class Mode : std::uint8_t {
   concurrent,  // no windows, no turns: the driver slices
 };
 
+// A part of one GPU, in millionths.
+using Share = std::uint32_t;
+inline constexpr Share kNoCap = 0;
+inline constexpr Share kWholeGpu = 1'000'000;
+
 enum class Priority : std::uint8_t { low, normal, high };
 inline constexpr int kPriorities = 3;
 
 // Of one GPU.
 struct GpuPolicy {
   Mode mode = Mode::automatic;
-  Duration window = Duration::from_ms(20);
-  std::optional<Duration> turn;  // nothing: chosen by the core (REQUIREMENTS.md, A5)
+  Duration window = Duration::from_ms(20);  // the daemon's own default is longer
+  std::optional<Duration> turn;             // nothing: chosen by the core (REQUIREMENTS.md, A5)
+  Duration quota_period = Duration::from_ms(200);  // in which a cap holds for one that is alone
 };
 
 inline constexpr Duration kWindowMin = Duration::from_ms(1);
@@ -33,8 +39,17 @@ inline constexpr Duration kTurnMax = Duration::from_s(3600);
 // A turn of serial mode where nobody set one.
 inline constexpr Duration kSerialTurn = Duration::from_s(30);
 
-// How much GPU time a client may have queued while somebody waits or may come.
+// How much GPU time a client may have queued while somebody waits or may come: whoever sleeps a lot
+// is served as soon as that has run when it wakes.
 inline constexpr Duration kQueueBound = Duration::from_ms(2);
+// The same where the others only ever wait for their next window, of which it may be this part: a
+// thread that its host keeps waiting for some milliseconds does not leave the GPU idle then.
+inline constexpr Duration kQueueBoundSteady = Duration::from_ms(15);
+inline constexpr int kQueueBoundOfWindow = 3;
+// A tenant is steady if it holds the GPU or waits for it all the time but one part in so many, for
+// half of this span at least. One away for longer than a fortieth of it is not.
+inline constexpr Duration kSteadySpan = Duration::from_s(1);
+inline constexpr int kSteadyParts = 20;
 // A tenant that used the GPU within this time may come back at any moment: the others' queues are
 // bounded although nobody waits, or its next request would find a second of work before it.
 inline constexpr Duration kPresence = Duration::from_s(10);
@@ -56,6 +71,15 @@ inline constexpr Duration kSwitchCost = Duration::from_us(200);
 // class have work: high tenants cannot have more than four fifths, low ones starve never.
 inline constexpr int kFloorShareNormal = 200;
 inline constexpr int kFloorShareLow = 50;
+
+// What a capped tenant has not had because others had the GPU is owed to it, up to its cap of this
+// span: beside kernels of a second it would never get what it may have.
+inline constexpr Duration kQuotaCarry = Duration::from_s(2);
+// What it had too much, because a kernel took longer, it pays back in full, up to this.
+inline constexpr Duration kQuotaDebtMax = Duration::from_s(60);
+// Where tenants take turns, a cap holds over as long as a round takes, up to this.
+inline constexpr Duration kQuotaPeriodMax = Duration::from_s(60);
+inline constexpr Duration kQuotaPeriodMin = Duration::from_ms(10);
 
 // Whoever waits for a burst that is not longer than this does not go to sleep meanwhile.
 inline constexpr Duration kShortBurst = Duration::from_ms(1);

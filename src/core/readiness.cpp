@@ -30,6 +30,8 @@ void tell_next(Node& node, const Gate& closing, Duration in) {
   tell(node, *next, in);
 }
 
+void tell_return(Node& node, const Seat& seat, Duration in) { tell(node, seat, in); }
+
 void tell_first_in_line(Node& node, const Seat& holder) {
   const auto left = holder.burst_left(node.now);
   if (!left || *left > kShortBurst) return;

@@ -12,6 +12,9 @@ namespace nvs::core {
 // will have it back soon.
 void tell_next(Node& node, const Gate& closing, Duration in);
 
+// It is alone, has had its share, and goes on in so long.
+void tell_return(Node& node, const Seat& seat, Duration in);
+
 // A window was opened for a tenant whose bursts are short: the first in line is told.
 void tell_first_in_line(Node& node, const Seat& holder);
 

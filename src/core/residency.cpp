@@ -27,6 +27,7 @@ void decide(Gpu& gpu, Division& division, Instant now) {
   bool ends = false;
   if (memory.tight) {
     memory.turn.length = turn_length(gpu, now);
+    if (gpu.quota.capped > 0) memory.turn.round = round_length(gpu, memory.turn.length);
     ends = leaves_out(division) && (is_turn_over(gpu, now) || is_standstill(division));
     if (ends) division = divide_memory(gpu, Occasion::turn_ends, now);
   } else {
@@ -105,6 +106,7 @@ std::optional<Instant> next_due(const Gpu& gpu, Instant now) {
 
 GpuPolicy within_limits(GpuPolicy policy) {
   policy.window = std::clamp(policy.window, kWindowMin, kWindowMax);
+  policy.quota_period = std::clamp(policy.quota_period, kQuotaPeriodMin, kQuotaPeriodMax);
   if (policy.turn) policy.turn = std::clamp(*policy.turn, kTurnMin, kTurnMax);
   return policy;
 }
@@ -126,7 +128,8 @@ void on_memory_held(Node& node, Gate& gate, const MemoryHeld& event) {
   enter_memory(seat, event.away == 0);
   note_held(gate, event, node.now);
   if (event.is_short) note_shortage(*seat.gpu, gate, event.number, node.now);
-  note_memory(node, seat);
+  // Whether a cap counts depends on what is asked for.
+  seat.quota.account ? settle(node, seat) : note_memory(node, seat);
   touch_memory(node, *seat.gpu);
 }
 

@@ -109,23 +109,6 @@ TEST_F(Residents, WhatSomebodyNeedsIsNotGivenAwayAsSlack) {
   EXPECT_EQ(allowed(3), 5U) << "in the same step";
 }
 
-// Or each would be allowed what it asks for in turn, and nobody would ever get it.
-TEST_F(Residents, WhatOneMayTakeIsNotTakenBackForAnotherThatAsks) {
-  node.join(1, 1);
-  node.join(2, 2, Priority::high);
-  node.join(3, 3);
-  has(3, 12);
-  pass_ms(2000);
-  asks(1, 4);
-  obey(3);
-  ASSERT_EQ(allowed(1), 4U);
-  asks(2, 13);
-  for (int again = 0; again < 10; ++again) tell({3, 0});
-  EXPECT_EQ(allowed(1), 4U);
-  obey(1);
-  EXPECT_EQ(resident(1), 4U);
-}
-
 TEST_F(Residents, WhoRunsIsTheLastToGo) {
   for (const int client : {1, 2, 3}) node.join(client, client);
   has(1, 8);
@@ -155,6 +138,24 @@ TEST_F(Residents, WhoRunsKeepsItsWindowWhenItFirstTellsOfMemory) {
   EXPECT_TRUE(is_complete(3));
 }
 
+// Its other client works beside everybody, so it has had work all the time.
+TEST_F(Residents, WhoWantsBesideOneThatDidNotDrainIsNoticedAtOnce) {
+  for (const int client : {8, 9}) node.join(client, 9);
+  node.join(2, 2);
+  node.want(8);
+  node.pass_ms(30);
+  node.want(2);
+  node.refused(8);
+  has(2, 14);
+  has(9, 1, 4);
+  obey_all();
+  node.drained(2);
+  node.pass_ms(5000);
+  ASSERT_EQ(allowed(2), 14U);
+  node.want(9);
+  EXPECT_EQ(allowed(2), 11U);
+}
+
 TEST_F(Residents, WhoIsFoundOpenRunsOn) {
   node.join(1, 1);
   node.join(2, 1);
@@ -167,20 +168,6 @@ TEST_F(Residents, WhoIsFoundOpenRunsOn) {
   EXPECT_FALSE(node.is_open(2));
   obey(2);
   EXPECT_TRUE(node.is_open(2));
-}
-
-TEST_F(Residents, SmallStepsAreNotWorthAMessage) {
-  node.join(1, 1);
-  node.join(2, 2);
-  has(1, 2);
-  has(2, 2);
-  obey_all();
-  const std::uint64_t number = node.allowed(1).number;
-  for (int step = 0; step < 100; ++step) {
-    held[{2, 0}].resident += 1U << 20U;
-    tell({2, 0});
-  }
-  EXPECT_EQ(node.allowed(1).number, number);
 }
 
 TEST_F(Residents, WhoeverLeavesMakesRoomAtOnce) {

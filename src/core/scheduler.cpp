@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "core/accounts.h"
 #include "core/dispatch.h"
 #include "core/drains.h"
 #include "core/gangs.h"
 #include "core/node.h"
 #include "core/residency.h"
 #include "core/settings.h"
+#include "core/throttle.h"
 #include "core/view_of.h"
 #include "core/windows.h"
 
@@ -30,7 +32,8 @@ class Handler {
   }
 
   void operator()(const ClientJoined& event) {
-    node_.books.join(event.client, event.tenant, event.priority, weight_within(event.weight));
+    node_.books.join(event.client, event.tenant, event.priority, weight_within(event.weight),
+                     cap_within(event.cap));
   }
   void operator()(const ClientLeft& event) {
     if (Client* client = node_.books.client(event.client)) remove_client(node_, *client);
@@ -41,19 +44,23 @@ class Handler {
     if (gate == nullptr || gate->wants) return;
     if (gate->state == GateState::open || gate->state == GateState::loose) {
       // It was said before the window opened: whoever stood at the gate is through by now.
-      set_idle(event.client, event.gpu, gate->grant, false);
+      set_idle(event.client, event.gpu, gate->grant, false, {});
       return;
     }
     node_.change(*gate, [](Gate& it) { it.wants = true; });
     admit(*gate);
   }
 
-  void operator()(const WentIdle& event) { set_idle(event.client, event.gpu, event.grant, true); }
-  void operator()(const WentBusy& event) { set_idle(event.client, event.gpu, event.grant, false); }
+  void operator()(const WentIdle& event) {
+    set_idle(event.client, event.gpu, event.grant, true, event.quiet);
+  }
+  void operator()(const WentBusy& event) {
+    set_idle(event.client, event.gpu, event.grant, false, event.since);
+  }
 
   void operator()(const Drained& event) {
     Gate* gate = heard_gate(event.client, event.gpu);
-    if (gate != nullptr && on_drained(node_, *gate, event.grant, event.waiting)) return;
+    if (gate != nullptr && on_drained(node_, *gate, event)) return;
     // What it says of an earlier window is out of date, but threads stand at its gate all the same.
     if (event.waiting) (*this)(Wanted{event.client, event.gpu});
   }
@@ -76,7 +83,9 @@ class Handler {
     const Gpu& gpu = *seat.gpu;
     if (gpu.open != nullptr && is_kept(*gpu.open)) end_window_here(node_, *gpu.open);
     const bool free = !gpu.has_windows() || (gpu.holders.empty() && gpu.reserved == nullptr);
-    if (seat.tenant->paused || seat.hold == Hold::closing || (seat.hold == Hold::none && !free)) {
+    const bool may_hold = free && !lacks_quota(seat);
+    if (seat.tenant->paused || seat.hold == Hold::closing ||
+        (seat.hold == Hold::none && !may_hold)) {
       close_stray(node_, *gate);
       return;
     }
@@ -85,6 +94,7 @@ class Handler {
       join_window(node_, *gate);
     } else {
       open_window(node_, seat);  // it has had its time: others may have the GPU at once
+      if (seat.quota.account) note_quota(node_, seat);
     }
   }
 
@@ -108,6 +118,16 @@ class Handler {
     if (Tenant* tenant = node_.books.tenant(event.tenant)) {
       set_weight(node_, *tenant, weight_within(event.weight));
     }
+  }
+  void operator()(const CapSet& event) {
+    if (Tenant* tenant = node_.books.tenant(event.tenant)) {
+      set_cap(node_, *tenant, cap_within(event.cap), event.settles);
+    }
+  }
+  void operator()(const CreditSet& event) {
+    Tenant* tenant = node_.books.tenant(event.tenant);
+    Gpu* gpu = node_.gpu(event.gpu);
+    if (tenant != nullptr && gpu != nullptr) set_credit(node_, *tenant, *gpu, event.credit);
   }
   void operator()(const TenantPaused& event) {
     if (Tenant* tenant = node_.books.tenant(event.tenant)) pause(node_, *tenant);
@@ -150,6 +170,7 @@ class Handler {
     const std::uint32_t tenants = gpu->tenants;
     Gate& gate = Books::need_gate(*client, *gpu);
     if (gpu->tenants != tenants) touch_memory(node_, *gpu);
+    if (gate.seat->tenant->cap != kNoCap) need_account(node_, *gate.seat);
     return &gate;
   }
 
@@ -162,10 +183,11 @@ class Handler {
     }
   }
 
-  void set_idle(ClientId client, GpuId gpu, GrantId grant, bool idle) {
+  // It has been so for `span` already.
+  void set_idle(ClientId client, GpuId gpu, GrantId grant, bool idle, Duration span) {
     Gate* gate = heard_gate(client, gpu);
     if (gate == nullptr || gate->state == GateState::closed || gate->grant != grant) return;
-    node_.change(*gate, [idle](Gate& it) { it.idle = idle; });
+    node_.change_since(*gate, span, [idle](Gate& it) { it.idle = idle; });
     settle(node_, *gate->seat);
     touch_gang(node_, *gate->seat);
   }
@@ -189,6 +211,15 @@ void Scheduler::step(Instant now, const Event& event, std::vector<Effect>& effec
   std::visit(Handler{node}, event);
   dispatch_touched(node);
   node.effects = nullptr;
+}
+
+std::optional<Duration> Scheduler::credit(TenantId id, GpuId gpu, Instant now) const {
+  Node& node = state_->node;
+  const Tenant* tenant = node.books.tenant(id);
+  if (tenant == nullptr || tenant->seats.size() <= index_of(gpu)) return std::nullopt;
+  const Seat* seat = tenant->seats[index_of(gpu)].get();
+  if (seat == nullptr || !seat->quota.account) return std::nullopt;
+  return credit_of(*seat, std::max(node.now, now));
 }
 
 std::optional<Instant> Scheduler::next_deadline() const { return state_->node.deadlines.next(); }

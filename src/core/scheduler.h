@@ -28,6 +28,10 @@ class Scheduler {
   // When to step with Tick if nothing else happens before.
   std::optional<Instant> next_deadline() const;
 
+  // What a tenant with a cap has saved of a GPU's time, or owes (negative): what CreditSet takes if
+  // it comes back. Nothing if it has no cap or has not used the GPU.
+  std::optional<Duration> credit(TenantId tenant, GpuId gpu, Instant now) const;
+
   // The state as people want to see it; costs as much as there are tenants.
   NodeView view(Instant now) const;
 

@@ -21,11 +21,29 @@ void Seat::accrue(Instant now) {
   if (busy > 0) bill.add(span);
   if (earns()) service += scaled(span, tenant->weight);
   accrued = now;
+  if (quota.account) charge(span, now);
 }
 
 Service Seat::service_at(Instant now) const {
   if (!earns()) return service;
   return service + scaled(now - accrued, tenant->weight);
+}
+
+Duration Seat::chargeable(Duration span, Instant now) const {
+  if (busy == 0) return {};
+  return gpu->has_windows() ? span : gpu->shared_at(now) - quota.shared_since;
+}
+
+void Seat::charge(Duration span, Instant now) {
+  quota.account->charge(chargeable(span, now), gpu->quota.clock.at(now));
+  quota.shared_since = gpu->shared_at(now);
+}
+
+void Seat::correct_bill(Duration span, Instant now) {
+  bill.add(span);
+  if (!quota.account) return;
+  const std::uint32_t sharers = gpu->quota.working + (busy == 0 ? 1 : 0);
+  quota.account->charge(gpu->has_windows() ? span : span / sharers, gpu->quota.clock.at(now));
 }
 
 std::optional<Duration> Seat::burst_left(Instant now) const {

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "base/instant.h"
+#include "core/attendance.h"
 #include "core/effect.h"
 #include "core/gate.h"
+#include "core/gpu_quota.h"
 #include "core/ids.h"
 #include "core/policy.h"
 #include "core/quota.h"
@@ -79,11 +81,15 @@ struct Seat {
   WindowTerms terms;
   Instant opened;
   Instant window_end;
-  Instant ended;  // when it last lost its window
+  Instant ended;                      // when it last lost its window
+  std::optional<Instant> kept_since;  // given up, and kept for its gang
   Instant waiting_since;
   Instant last_present;  // as it stands in Presence
   bool in_presence = false;
   bool present = false;  // holds, waits or runs beside
+  Attendance attendance;
+  bool attends = false;  // present, and not idle in a window of its own
+  bool sleeper = false;  // counts as one among those present
 
   // How long it works from waking up to going idle; over several windows if need be.
   Duration burst;  // so far, without the window that it has now
@@ -97,6 +103,9 @@ struct Seat {
   Duration longest_wait;
   std::uint64_t windows = 0;
   SeatMemory memory;
+  Duration memory_wait;  // time in which it waited for memory, all in all, without this time
+  SeatQuota quota;
+  Instant busy_changed;  // when the count of gates with work last did
 
   // How much longer its burst will take; nothing if there is no telling.
   std::optional<Duration> burst_left(Instant now) const;
@@ -106,12 +115,20 @@ struct Seat {
   // Brings service and bill up to `now`; to be called before anything they depend on changes.
   void accrue(Instant now);
   Service service_at(Instant now) const;
+  // What an account will be charged when it is brought up to `now`.
+  Duration uncharged(Instant now) const { return chargeable(now - accrued, now); }
+  // It has had so much more than was billed until now, or less if that is negative. Its last gate
+  // has just gone idle, or its first one busy.
+  void correct_bill(Duration span, Instant now);
   // Takes a gate out of the counts, and puts it back in after it was changed.
   void uncount(const Gate& gate) { count(gate, -1); }
   void recount(const Gate& gate) { count(gate, +1); }
 
  private:
   bool earns() const;
+  // Kept out of accrue(), which is called all the time and mostly without an account.
+  [[gnu::noinline]] void charge(Duration span, Instant now);
+  Duration chargeable(Duration span, Instant now) const;
   void count(const Gate& gate, int by);
 };
 

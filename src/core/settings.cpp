@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/accounts.h"
 #include "core/choice.h"
 #include "core/gangs.h"
 #include "core/residency.h"
@@ -63,6 +64,7 @@ void even_out(Node& node, Gpu& gpu) {
 void set_policy(Node& node, Gpu& gpu, const GpuPolicy& policy) {
   gpu.account(node.now);
   for (Seat* seat : gpu.holders) seat->accrue(node.now);
+  for (Seat* seat : gpu.quota.charged) seat->accrue(node.now);
   const bool had_windows = gpu.has_windows();
   gpu.policy = policy;
   if (had_windows && !gpu.has_windows()) begin_concurrent(node, gpu);
@@ -141,7 +143,9 @@ void remove_client(Node& node, Client& client) {
     node.deadlines.move(gate->timer, std::nullopt, seat.gpu->id, client.id);
     seat.gpu->account(node.now);
     seat.accrue(node.now);
+    const std::uint32_t busy = seat.busy;
     seat.uncount(*gate);
+    node.note_busy(seat, busy);
     forget_memory(node, *gate);
     std::erase(seat.gates, gate.get());
   }
@@ -149,8 +153,9 @@ void remove_client(Node& node, Client& client) {
   for_each_seat(tenant, [&node](Seat& seat) { settle(node, seat); });
   if (tenant.clients.size() == 1) {
     cancel_reservation(node, tenant);
-    for_each_seat(tenant, [&tenant](Seat& seat) {
-      if (seat.in_presence) seat.gpu->presence.forget(tenant.id, seat.last_present);
+    for_each_seat(tenant, [&node](Seat& seat) {
+      if (seat.in_presence) forget_presence(seat);
+      close_account(node, seat);
     });
   }
   node.books.leave(client);

@@ -13,6 +13,8 @@ constexpr std::uint32_t weight_within(std::uint32_t weight) {
   return std::clamp<std::uint32_t>(weight, 1, 1000);
 }
 
+constexpr Share cap_within(Share cap) { return std::min(cap, kWholeGpu); }
+
 void set_policy(Node& node, Gpu& gpu, const GpuPolicy& policy);
 void set_priority(Node& node, Tenant& tenant, Priority priority);
 void set_weight(Node& node, Tenant& tenant, std::uint32_t weight);

@@ -100,6 +100,30 @@ TEST_F(Shortages, WhoDidNotMoveNeedNotOnceAllFit) {
   EXPECT_EQ(allowed(1), 8U) << "somebody still waits";
   leave(2);
   EXPECT_EQ(allowed(1), 10U);
+  obey(1);
+  EXPECT_EQ(allowed(1), 16U) << "like anybody else";
+}
+
+// Both are in the middle of an allocation, and neither fits beside what the other one has.
+TEST_F(Shortages, WhoMovedTooLateDoesNotWaitForEverForWhatItAsksFor) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 0);
+  has(2, 0);
+  obey_all();
+  asks(1, 9);
+  asks(2, 4);
+  obey_all();
+  asks(1, 4);
+  asks(2, 4);
+  ASSERT_EQ(allowed(2), 3U) << "it has to go";
+  held[Key(2, 0)].number = node.allowed(2).number;
+  tell({2, 0});
+  node.pass_ms(3000);  // it has answered, and is slow
+  EXPECT_EQ(allowed(2), 4U) << "it is not waited for any more";
+  pass_ms(5000);
+  EXPECT_EQ(held[Key(1, 0)].asked, 0U);
+  EXPECT_EQ(held[Key(2, 0)].asked, 0U);
 }
 
 // It has nothing to say either.
@@ -203,6 +227,25 @@ TEST_F(Starving, TriesAgainWhenSomebodyLeaves) {
   obey_all();
   leave(2);
   EXPECT_GE(allowed(1), 14U);
+}
+
+// It was not told to go by less, so nothing new is said to it either.
+TEST_F(Starving, HasTimeToTryAgainWhenSomebodyLeaves) {
+  for (const int client : {1, 2, 3, 4}) node.join(client, client);
+  has(1, 2, 8);
+  has(3, 0, 0, 1);
+  has(4, 0, 0, 1);
+  node.want(1);
+  for (int i = 0; i < 450; ++i) {
+    lacks(1);
+    node.pass_ms(5);
+  }
+  leave(3);
+  node.pass_ms(1000);
+  has(2, 0, 8);
+  node.want(2);
+  EXPECT_EQ(allowed(1), 10U) << "its turn goes on";
+  EXPECT_LT(allowed(2), 8U);
 }
 
 TEST_F(Starving, TriesOnByItselfWhereNobodyNeedsTheRoom) {

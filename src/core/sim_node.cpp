@@ -125,6 +125,10 @@ void SimNode::refused(int client, int gpu) {
 }
 void SimNode::found_open(int client, int gpu) { step(FoundOpen{client_id(client), gpu_id(gpu)}); }
 
+void SimNode::cap(int tenant, int percent) {
+  step(CapSet{tenant_id(tenant), static_cast<Share>(percent) * (kWholeGpu / 100)});
+}
+
 void SimNode::saturate(int client, int gpu, Duration drain) {
   Gate& gate = gates_[{client, gpu}];
   gate.saturates = true;

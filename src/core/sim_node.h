@@ -35,6 +35,7 @@ class SimNode {
   void stalled(int client, int gpu = 0);
   void refused(int client, int gpu = 0);
   void found_open(int client, int gpu = 0);
+  void cap(int tenant, int percent);  // 0: none
   void step(const Event& event);
 
   // From now on it always has work there and answers CloseWindow after `drain`, wanting more.

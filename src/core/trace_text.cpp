@@ -27,10 +27,22 @@ class Line {
     return *this;
   }
   Line& terms(const WindowTerms& terms) {
-    if (terms.bounded) word("bounded");
+    if (terms.bounded()) word("bounded");
+    if (terms.queue_bound > kQueueBound) {
+      number("queue_us", static_cast<std::uint64_t>(terms.queue_bound.ns() / 1000));
+    }
     if (terms.awaited) word("awaited");
+    if (terms.capped) word("capped");
     return *this;
   }
+  // Only if there is something to tell.
+  Line& span(const char* name, Duration span) {
+    if (span == Duration{}) return *this;
+    word(name);
+    text_ += "_ns=" + std::to_string(span.ns());
+    return *this;
+  }
+  Line& cap(Share cap) { return number("cap_ppm", cap); }
   Line& priority(Priority priority) {
     constexpr const char* kNames[] = {"low", "normal", "high"};
     return word(kNames[static_cast<std::size_t>(priority)]);
@@ -67,16 +79,24 @@ struct Describe {
   std::string operator()(const ClientJoined& it) const {
     Line line("joined");
     line.client(it.client).tenant(it.tenant).priority(it.priority);
-    return line.number("weight", it.weight).take();
+    line.number("weight", it.weight);
+    if (it.cap != kNoCap) line.cap(it.cap);
+    return line.take();
   }
   std::string operator()(const ClientLeft& it) const {
     return Line("left").client(it.client).take();
   }
   std::string operator()(const Wanted& it) const { return about_gate("wanted", it); }
-  std::string operator()(const WentIdle& it) const { return about_grant("idle", it); }
-  std::string operator()(const WentBusy& it) const { return about_grant("busy", it); }
+  std::string operator()(const WentIdle& it) const {
+    return Line(about_grant("idle", it).c_str()).span("quiet", it.quiet).take();
+  }
+  std::string operator()(const WentBusy& it) const {
+    return Line(about_grant("busy", it).c_str()).span("since", it.since).take();
+  }
   std::string operator()(const Drained& it) const {
-    return about_grant("drained", it) + (it.waiting ? " waiting" : "");
+    Line line(about_grant("drained", it).c_str());
+    if (it.waiting) line.word("waiting");
+    return line.span("quiet", it.quiet).take();
   }
   std::string operator()(const StillDraining& it) const { return about_grant("draining", it); }
   std::string operator()(const DrainStalled& it) const { return about_grant("stalled", it); }
@@ -100,6 +120,12 @@ struct Describe {
   }
   std::string operator()(const WeightSet& it) const {
     return Line("weight").tenant(it.tenant).number("weight", it.weight).take();
+  }
+  std::string operator()(const CapSet& it) const {
+    return Line("cap").tenant(it.tenant).cap(it.cap).take() + (it.settles ? "" : " own");
+  }
+  std::string operator()(const CreditSet& it) const {
+    return Line("credit").tenant(it.tenant).gpu(it.gpu).span("credit", it.credit).take();
   }
   std::string operator()(const TenantPaused& it) const {
     return Line("paused").tenant(it.tenant).take();

@@ -18,7 +18,7 @@ TEST(TraceText, NamesEverythingThatAnEventHolds) {
 }
 
 TEST(TraceText, NamesTheTermsOfAWindow) {
-  const WindowTerms terms{true, true};
+  const WindowTerms terms{kQueueBound, true};
   EXPECT_EQ(text_of(Effect{OpenWindow{ClientId{3}, GpuId{0}, GrantId{7}, terms}}),
             "open client=3 gpu=0 grant=7 bounded awaited");
   EXPECT_EQ(text_of(Effect{ChangeTerms{ClientId{3}, GpuId{0}, GrantId{7}, {}}}),

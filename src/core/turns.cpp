@@ -96,8 +96,13 @@ void learn_rate(GpuMemory& memory, Instant now) {
 }  // namespace
 
 Instant lively_until(const Seat& seat) {
-  const Duration rest = std::max(kRestMin, time_to_move(*seat.gpu, seat.memory.base));
-  return seat.memory.rested + rest;
+  const Duration move = time_to_move(*seat.gpu, seat.memory.base);
+  // Of one that has had its share it is known when it comes back.
+  if (seat.quota.returning) {
+    const Instant back = seat.gpu->quota.clock.when(seat.quota.back);
+    if (back - seat.memory.rested > move) return seat.memory.rested;
+  }
+  return seat.memory.rested + std::max(kRestMin, move);
 }
 
 bool is_lively(const Seat& seat, Instant now) {
@@ -127,13 +132,16 @@ std::int64_t turns_in_round(const Gpu& gpu) {
   std::int64_t all = 0;
   for (const Seat* seat : gpu.memory.seats) {
     const SeatMemory& memory = seat->memory;
-    if (!memory.works || memory.impossible || seat->tenant->paused) continue;
+    const bool has_work = memory.works || seat->quota.waits;
+    if (!has_work || memory.impossible || seat->tenant->paused) continue;
     ++all;
     in += memory.in ? 1 : 0;
   }
   in = std::max<std::int64_t>(in, 1);
   return std::max<std::int64_t>((all + in - 1) / in, 1);
 }
+
+Duration round_length(const Gpu& gpu, Duration turn) { return turn * turns_in_round(gpu); }
 
 // As short as may be, and longer, so that less is lost, as long as nobody waits for long.
 Duration turn_length(const Gpu& gpu, Instant) {

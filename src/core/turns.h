@@ -26,6 +26,8 @@ std::vector<Seat*> order_of_memory(const Gpu& gpu, Occasion occasion, Instant no
 
 // How long a turn is now.
 Duration turn_length(const Gpu& gpu, Instant now);
+// How long it takes until everybody who has work has had one of this length.
+Duration round_length(const Gpu& gpu, Duration turn);
 // Has the turn lasted long enough? In serial mode windows are not cut short for it.
 bool is_turn_over(const Gpu& gpu, Instant now);
 

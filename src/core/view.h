@@ -21,7 +21,8 @@ enum class TenantState : std::uint8_t {
   loose,         // could not drain: runs beside the others
   unresponsive,  // did not answer: others go on without it
   paused,
-  swapped,  // waits until its memory has been brought in
+  swapped,    // waits until its memory has been brought in
+  throttled,  // has had its share for now
 };
 
 struct TenantOnGpu {
@@ -32,6 +33,11 @@ struct TenantOnGpu {
   Duration waiting_now;  // since it last asked; zero if it does not wait
   Duration longest_wait;
   std::uint64_t windows = 0;
+  Share cap = kNoCap;           // as it was set
+  Share cap_in_force = kNoCap;  // after scaling, where caps add up to more than the GPU
+  Duration credit = {};         // what it has saved; negative: owes
+  Duration throttled = {};      // time in which it had work and had had its share, all in all
+  Duration memory_wait = {};    // and time in which it waited for its memory
   // Its memory, in bytes.
   std::uint64_t resident = 0;
   std::uint64_t away = 0;
@@ -66,6 +72,8 @@ struct GpuView {
   std::uint64_t turns = 0;
   Duration turn;                  // how long one is now; zero while nobody has to take turns
   std::uint64_t moved_bytes = 0;  // in and out, as far as clients told
+  std::uint32_t caps = 0;         // the sum of those that count now, in millionths
+  Duration swap_idle = {};        // nobody ran, and somebody waited for memory
 };
 
 struct NodeView {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/accounts.h"
 #include "core/memory_books.h"
 #include "core/residency.h"
 
@@ -24,7 +25,19 @@ TenantState state_of(const Seat& seat) {
   if (seat.tenant->paused) return TenantState::paused;
   if (seat.waiting) return TenantState::waiting;
   if (seat.memory.waits) return TenantState::swapped;
+  if (seat.quota.waits) return TenantState::throttled;
   return seat.beside > 0 ? TenantState::draining : TenantState::idle;
+}
+
+void show_quota(const Seat& seat, Instant now, TenantOnGpu& view) {
+  view.throttled = seat.quota.waited;
+  if (seat.quota.waits) view.throttled += now - seat.quota.waits_since;
+  view.memory_wait = seat.memory_wait;
+  if (seat.memory.waits) view.memory_wait += now - seat.memory.waits_since;
+  view.cap = seat.tenant->cap;
+  if (!seat.quota.account) return;
+  view.cap_in_force = cap_in_force(seat);
+  view.credit = credit_of(seat, now);
 }
 
 TenantOnGpu on_gpu(const Seat& seat, Instant now) {
@@ -37,6 +50,7 @@ TenantOnGpu on_gpu(const Seat& seat, Instant now) {
   view.waited = seat.waited + view.waiting_now;
   view.longest_wait = std::max(seat.longest_wait, view.waiting_now);
   view.windows = seat.windows;
+  show_quota(seat, now, view);
   for (const Gate* gate : seat.gates) {
     const GateMemory& memory = gate->memory;
     view.resident += memory.resident;
@@ -85,6 +99,8 @@ GpuView view_of(const Gpu& gpu, Instant now) {
   view.turns = gpu.memory.turn.number;
   view.turn = gpu.memory.turn.length;
   view.moved_bytes = gpu.memory.moved_out + gpu.memory.moved_in;
+  view.caps = static_cast<std::uint32_t>(std::min<std::int64_t>(gpu.quota.clock.sum(), UINT32_MAX));
+  view.swap_idle = gpu.swap_idle_at(now);
   return view;
 }
 

@@ -4,34 +4,24 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "core/accounts.h"
 #include "core/choice.h"
 #include "core/drains.h"
 #include "core/gangs.h"
 #include "core/residency.h"
 #include "core/terms.h"
+#include "core/throttle.h"
 #include "core/turns.h"
 
 namespace nvs::core {
 namespace {
 
-void note_presence(Node& node, Seat& seat) {
-  const bool waits = seat.waiting || (seat.memory.waits && seat.memory.outside);
-  const bool present = seat.hold != Hold::none || waits || seat.beside > 0;
-  if (present == seat.present) return;
-  seat.present = present;
-  Gpu& gpu = *seat.gpu;
-  if (present) {
-    ++gpu.present;
-    if (seat.in_presence) gpu.presence.forget(seat.tenant->id, seat.last_present);
-  } else {
-    --gpu.present;
-    seat.last_present = node.now;
-    gpu.presence.left(seat.tenant->id, node.now);
-  }
-  seat.in_presence = !present;
-}
+enum class Joins : std::uint8_t {
+  anew,      // it has just got work, or its memory
+  returning  // it had work all the time, and had had its share: it takes nothing in mid-window
+};
 
-void join_line(Node& node, Seat& seat) {
+void join_line(Node& node, Seat& seat, Joins how) {
   Gpu& gpu = *seat.gpu;
   gpu.account(node.now);
   // Whoever slept is let ahead a little of those that did not, and no more: time not used is gone.
@@ -45,7 +35,7 @@ void join_line(Node& node, Seat& seat) {
   seat.waiting_since = node.now;
   if (seat.tenant->lines++ == 0) seat.tenant->waiting_since = node.now;
   gpu.line.add(seat);
-  gpu.waker = &seat;
+  if (how == Joins::anew) gpu.waker = &seat;
   line_up(node, seat);
 }
 
@@ -116,6 +106,19 @@ void limit_credit(Seat& seat) {
   seat.service = std::max(seat.service, gpu.floor_of(seat.tenant->priority) - credit);
 }
 
+// Begins or ends its wait for its next share.
+Joins note_throttled(Seat& seat, bool throttled, Instant now) {
+  SeatQuota& quota = seat.quota;
+  if (quota.waits == throttled) return Joins::anew;
+  quota.waits = throttled;
+  if (throttled) {
+    quota.waits_since = now;
+  } else {
+    quota.waited += now - quota.waits_since;
+  }
+  return Joins::returning;
+}
+
 // Places that the gang kept and does not need any more.
 void settle_kept(Node& node, const Tenant& tenant) {
   for (const auto& seat : tenant.seats) {
@@ -134,6 +137,7 @@ void open_window(Node& node, Seat& seat) {
     gpu.open = &seat;
   }
   limit_credit(seat);
+  if (seat.quota.account) trim_credit(seat, node.now);
   if (std::exchange(seat.woke, false)) {
     seat.service += scaled(kSwitchCost, seat.tenant->weight);
   }
@@ -150,6 +154,7 @@ void open_window(Node& node, Seat& seat) {
     // One that was found open may be so beside others that lack memory.
     if (gate->state == GateState::closed && gate->memory.is_complete()) open_gate(node, *gate);
   }
+  note_presence(node, seat);  // it is known by now whether it has work
   note_window_opened(gpu, node.now);
 }
 
@@ -186,6 +191,11 @@ bool is_kept(const Seat& seat) {
   return given_up && seat.in_gang && !is_idle(seat);
 }
 
+Instant end_of_window(const Seat& seat) {
+  if (!seat.kept_since) return seat.window_end;
+  return std::min(seat.window_end, *seat.kept_since + kGangMemory);
+}
+
 void close_stray(Node& node, Gate& gate) {
   Seat& seat = *gate.seat;
   node.change(gate, [&node](Gate& it) {
@@ -205,11 +215,18 @@ void close_stray(Node& node, Gate& gate) {
 
 void settle(Node& node, Seat& seat) {
   const bool was_in_gang = seat.in_gang;
-  if (seat.hold != Hold::none && seat.blocking == 0 && !is_kept(seat)) release(node, seat);
+  const bool kept = is_kept(seat);
+  if (seat.hold != Hold::none && seat.blocking == 0 && !kept) release(node, seat);
+  if (kept != seat.kept_since.has_value()) {
+    seat.kept_since = kept ? std::optional(node.now) : std::nullopt;
+  }
+  if (seat.quota.account) note_quota(node, seat);
+  const bool wants = seat.hold == Hold::none && seat.wanting > 0 && !seat.tenant->paused;
+  const bool throttled = wants && lacks_quota(seat);
+  const Joins how = note_throttled(seat, throttled, node.now);
   note_memory(node, seat);
-  const bool waits =
-      seat.hold == Hold::none && seat.wanting > 0 && !seat.tenant->paused && !lacks_memory(seat);
-  if (waits && !seat.waiting) join_line(node, seat);
+  const bool waits = wants && !throttled && !lacks_memory(seat);
+  if (waits && !seat.waiting) join_line(node, seat, how);
   if (!waits && seat.waiting) leave_line(node, seat);
   note_presence(node, seat);
   note_activity(node, seat);

@@ -22,8 +22,12 @@ void end_window(Node& node, Seat& seat);
 void end_window_here(Node& node, Seat& seat);
 
 // A gang has given all gates on this GPU up, and still works on another one: nobody else gets the
-// GPU until its window is over.
+// GPU until end_of_window().
 bool is_kept(const Seat& seat);
+
+// When others who wait may have the GPU. One that is kept is forgotten before a long turn of serial
+// mode is over, which all windows of a gang have if one of its GPUs is in that mode.
+Instant end_of_window(const Seat& seat);
 
 // For a gate that is open without a window: the seat counts as closing until it has drained.
 void close_stray(Node& node, Gate& gate);

@@ -2,6 +2,8 @@
 // Windows on one GPU: order, ends, terms, bills.
 #include "core/windows.h"
 
+#include <sstream>
+
 #include <gtest/gtest.h>
 
 #include "core/sim_node.h"
@@ -204,6 +206,85 @@ TEST(Windows, ClientsOfATenantRunTogether) {
   EXPECT_EQ(node.effects_text(),
             "open client=1 gpu=0 grant=4 bounded\nopen client=2 gpu=0 grant=5 bounded\n")
       << "all clients that ever wanted this GPU";
+}
+
+// How often two clients were told terms that bound their queues, and how often by a third of 20 ms.
+struct Bounds {
+  int all = 0;
+  int deep = 0;
+};
+Bounds bounds_of_first_two(const std::string& trace) {
+  Bounds bounds;
+  std::istringstream lines(trace);
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_other = line.find("client=3") != std::string::npos;
+    if (is_other || line.find(" bounded") == std::string::npos) continue;
+    ++bounds.all;
+    bounds.deep += line.find(" bounded queue_us=6666") != std::string::npos ? 1 : 0;
+  }
+  return bounds;
+}
+
+class Queues : public testing::Test {
+ protected:
+  Queues() {
+    for (const int client : {1, 2}) {
+      node.join(client, client);
+      node.saturate(client);
+    }
+  }
+  Bounds bounds_after(Duration span) {
+    node.pass(span);
+    node.take_trace();
+    node.pass_ms(1000);
+    return bounds_of_first_two(node.take_trace());
+  }
+
+  SimNode node;
+};
+
+TEST_F(Queues, AreDeeperWhereNobodySleeps) {
+  const Bounds bounds = bounds_after(kSteadySpan);
+  EXPECT_GT(bounds.all, 40);
+  EXPECT_EQ(bounds.deep, bounds.all);
+}
+
+TEST_F(Queues, AreShortWhileSomebodyMayWake) {
+  node.join(3, 3);
+  node.burst(3, 0, Duration::from_ms(1), Duration::from_ms(50));
+  const Bounds beside = bounds_after(kSteadySpan * 2);
+  EXPECT_GT(beside.all, 40);
+  EXPECT_EQ(beside.deep, 0);
+  node.leave(3);
+  const Bounds after = bounds_after(Duration::from_ms(100));
+  EXPECT_GT(after.all, 40);
+  EXPECT_EQ(after.deep, after.all);
+}
+
+TEST_F(Queues, AreShortForTheSakeOfOneThatSleepsInItsOwnWindow) {
+  node.join(3, 3);
+  node.pass_ms(2000);
+  for (const int client : {1, 2}) node.leave(client);
+  node.want(3);
+  node.pass_ms(5);
+  node.idle(3);
+  node.pass_ms(3000);
+  ASSERT_TRUE(node.is_open(3)) << "nobody else is about";
+  for (const int client : {1, 2}) {
+    node.join(client, client);
+    node.saturate(client);
+  }
+  node.drained(3);
+  const Bounds beside = bounds_after(kSteadySpan);
+  EXPECT_GT(beside.all, 40);
+  EXPECT_EQ(beside.deep, 0);
+}
+
+TEST_F(Queues, AreShortUntilItIsKnownWhoSleeps) {
+  node.pass_ms(100);
+  const Bounds bounds = bounds_of_first_two(node.take_trace());
+  EXPECT_GT(bounds.all, 2);
+  EXPECT_EQ(bounds.deep, 0);
 }
 
 TEST(Windows, BoundsEndWhenTheOtherHasBeenAwayLongEnough) {
