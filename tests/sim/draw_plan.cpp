@@ -235,6 +235,7 @@ class Drawing {
 Plan draw_plan(std::uint64_t seed, const PlanSize& size) {
   Plan plan = Drawing(seed, size).make();
   draw_memory(seed, plan);
+  draw_caps(seed, plan);
   return plan;
 }
 

@@ -22,13 +22,21 @@ void drop(std::vector<Id>& list, Id id) {
 void Ledger::apply(Instant now, const core::Event& event) {
   now_ = std::max(now_, now);
   // The core looks at what time alone has ended when it is told that time has passed.
-  if (std::holds_alternative<core::Tick>(event)) give_up_silent();
+  const bool ticked = std::holds_alternative<core::Tick>(event);
+  quota_.begin(now_, ticked);
+  if (ticked) give_up_silent();
+  note_periods(Moment::before);
   std::visit([this](const auto& item) { on(item); }, event);
+  note_periods(Moment::after);
+  quota_.end(ticked);
+  place_throttled();
 }
 
 void Ledger::apply(Instant now, const core::Effect& effect) {
   now_ = std::max(now_, now);
   std::visit([this](const auto& item) { on(item); }, effect);
+  quota_.end(false);
+  place_throttled();
 }
 
 const LedgerTenant& Ledger::tenant(core::TenantId id) const {
@@ -63,11 +71,6 @@ bool Ledger::holds(const Slot& slot) const {
   return slot.gate != Slot::Gate::closed && !slot.loose && !slot.given_up;
 }
 
-Duration Ledger::used(core::TenantId id, core::GpuId gpu) const {
-  const Standing& one = standing(id, gpu);
-  return one.held_since && !one.idle ? one.used + (now_ - one.idle_since) : one.used;
-}
-
 bool Ledger::may_be_gang(core::TenantId id) const {
   if (gpus_.size() < 2) return false;
   int count = 0;
@@ -82,7 +85,7 @@ bool Ledger::may_be_gang(core::TenantId id) const {
       const Slot& slot = clients_[number(it)].slots[gpu];
       return slot.gate != Slot::Gate::closed && (slot.given_up || slot.loose);
     });
-    count += one.stands || one.waits_since || one.held_since || recent || left_behind ? 1 : 0;
+    count += one.wants || one.waits_since || one.held_since || recent || left_behind ? 1 : 0;
   }
   return count > 1;
 }
@@ -145,11 +148,12 @@ bool Ledger::lacks_elsewhere(const LedgerTenant& tenant) const {
 
 // What a tenant's clients add up to on one GPU, after something about one of them changed.
 void Ledger::refresh(core::TenantId id, core::GpuId gpu) {
-  if (!note_swapped(id)) {
+  if (!note_swapped(id) && quota_.cap(id) == core::kNoCap) {
     refresh_one(id, gpu);
     return;
   }
-  // Where it lacks memory it may wait in vain on its other GPUs.
+  // Where it lacks memory, or has had its share, it may wait in vain on its other GPUs.
+  for (std::uint32_t index = 0; index < gpus_.size(); ++index) note_quota(id, core::GpuId{index});
   for (std::uint32_t index = 0; index < gpus_.size(); ++index) refresh_one(id, core::GpuId{index});
 }
 
@@ -161,11 +165,9 @@ void Ledger::refresh_one(core::TenantId id, core::GpuId gpu) {
     const Slot& one = clients_[number(client)].slots[core::index_of(gpu)];
     wants |= one.wants && one.gate == Slot::Gate::closed;
     holds_it |= holds(one);
-    standing.beside |= one.gate != Slot::Gate::closed && (one.loose || one.given_up);
     busy |= holds(one) && !one.idle;
     asks |= one.memory.asked > 0;
   }
-  if (standing.held_since && !standing.idle) standing.used += now_ - standing.idle_since;
   if (holds_it && standing.idle == busy) standing.idle = !busy;
   standing.idle_since = now_;
   LedgerGpu& on = gpus_[core::index_of(gpu)];
@@ -181,14 +183,17 @@ void Ledger::refresh_one(core::TenantId id, core::GpuId gpu) {
       standing.held_since.reset();
     }
   }
-  const bool stands = wants && !holds_it && !tenant.paused;
+  standing.wants = wants && !holds_it && !tenant.paused;
+  note_quota(id, gpu);
+  // Whoever has had its share stands in no line.
+  const bool stands = standing.wants && !quota_.is_throttled(id, gpu);
   standing.stands = stands;
   const bool lacks = (stands && standing.swapped) || (asks && !tenant.paused);
   if (lacks != standing.lacks_since.has_value()) {
     standing.lacks_since = lacks ? std::optional(now_) : std::nullopt;
   }
   // Whoever lacks memory on a GPU that it wants is not served on its others either.
-  const bool waits = stands && !lacks_elsewhere(tenant);
+  const bool waits = stands && !lacks_elsewhere(tenant) && !quota_.may_be_throttled(id, gpu);
   if (waits != standing.waits_since.has_value()) {
     if (!waits) {
       standing.longest_wait = std::max(standing.longest_wait, now_ - *standing.waits_since);
@@ -211,6 +216,8 @@ void Ledger::on(const core::GpuAdded& event) {
   gpus_[core::index_of(event.gpu)].capacity = event.capacity_bytes;
   gpus_[core::index_of(event.gpu)].policy = event.policy;
   gpus_[core::index_of(event.gpu)].policy_since = now_;
+  quota_.add_gpu();
+  quota_.set_policy(event.gpu, event.policy);
 }
 
 void Ledger::on(const core::ClientJoined& event) {
@@ -220,6 +227,8 @@ void Ledger::on(const core::ClientJoined& event) {
     tenant.here = true;
     tenant.priority = event.priority;
     tenant.weight = event.weight;
+    look_at_periods(Moment::before);
+    quota_.set_cap(event.tenant, event.cap);
   }
   tenant.clients.push_back(event.client);
   LedgerClient& client = clients_[number(event.client)];
@@ -242,6 +251,7 @@ void Ledger::leave(core::ClientId id) {
   }
   refresh_all(left.tenant);
   tenant.here = !tenant.clients.empty();
+  if (!tenant.here) quota_.forget(left.tenant);
 }
 
 void Ledger::on(const core::Wanted& event) {
@@ -253,22 +263,23 @@ void Ledger::on(const core::Wanted& event) {
   } else {
     slot->wants = true;
   }
+  quota_.need_account(client(event.client)->tenant, event.gpu);
   refresh(client(event.client)->tenant, event.gpu);
 }
 
-void Ledger::on(const core::WentIdle& event) {
-  if (Slot* slot = current(event)) {
-    slot->idle = true;
-    refresh(client(event.client)->tenant, event.gpu);
-  }
+template <class Event>
+void Ledger::set_idle(const Event& event, bool idle, Duration since) {
+  Slot* slot = current(event);
+  if (slot == nullptr) return;
+  const core::TenantId tenant = client(event.client)->tenant;
+  const LedgerQuota::Before before = quota_.before(tenant, event.gpu);
+  slot->idle = idle;
+  refresh(tenant, event.gpu);
+  quota_.backdate(tenant, event.gpu, before, since);
 }
 
-void Ledger::on(const core::WentBusy& event) {
-  if (Slot* slot = current(event)) {
-    slot->idle = false;
-    refresh(client(event.client)->tenant, event.gpu);
-  }
-}
+void Ledger::on(const core::WentIdle& event) { set_idle(event, true, event.quiet); }
+void Ledger::on(const core::WentBusy& event) { set_idle(event, false, event.since); }
 
 void Ledger::finish_drain(Slot& slot, core::GpuId gpu) {
   const Duration took = std::min(now_ - slot.closing_since, core::kSilenceMax * 10);
@@ -287,13 +298,16 @@ void Ledger::on(const core::Drained& event) {
     if (event.waiting) on(core::Wanted{event.client, event.gpu});
     return;
   }
+  const core::TenantId tenant = client(event.client)->tenant;
+  const LedgerQuota::Before before = quota_.before(tenant, event.gpu);
   // One that is idle gives its window up unasked while somebody waits.
   if (slot->gate == Slot::Gate::closing) finish_drain(*slot, event.gpu);
   slot->gate = Slot::Gate::closed;
   slot->wants = slot->wants || event.waiting;
   slot->found = slot->adopted = slot->loose = slot->given_up = slot->idle = slot->stalled = false;
   drop(gpus_[core::index_of(event.gpu)].open, event.client);
-  refresh(client(event.client)->tenant, event.gpu);
+  refresh(tenant, event.gpu);
+  quota_.backdate(tenant, event.gpu, before, event.quiet);
 }
 
 void Ledger::on(const core::StillDraining& event) {
@@ -329,34 +343,9 @@ void Ledger::on(const core::FoundOpen& event) {
   if (slot == nullptr || slot->gate != Slot::Gate::closed) return;
   slot->gate = Slot::Gate::open;
   slot->found = true;
+  quota_.need_account(client(event.client)->tenant, event.gpu);
   gpus_[core::index_of(event.gpu)].open.push_back(event.client);
   refresh(client(event.client)->tenant, event.gpu);
-}
-
-void Ledger::on(const core::PolicySet& event) {
-  if (!knows(event.gpu)) return;
-  gpus_[core::index_of(event.gpu)].policy = event.policy;
-  gpus_[core::index_of(event.gpu)].policy_since = now_;
-}
-
-void Ledger::on(const core::PrioritySet& event) {
-  if (tenant(event.tenant).here) tenant_at(event.tenant).priority = event.priority;
-}
-
-void Ledger::on(const core::WeightSet& event) {
-  if (tenant(event.tenant).here) tenant_at(event.tenant).weight = event.weight;
-}
-
-void Ledger::on(const core::TenantPaused& event) {
-  if (!tenant(event.tenant).here) return;
-  tenant_at(event.tenant).paused = true;
-  refresh_all(event.tenant);
-}
-
-void Ledger::on(const core::TenantResumed& event) {
-  if (!tenant(event.tenant).here) return;
-  tenant_at(event.tenant).paused = false;
-  refresh_all(event.tenant);
 }
 
 void Ledger::on(const core::OpenWindow& effect) {

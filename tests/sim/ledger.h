@@ -12,6 +12,7 @@
 #include "base/instant.h"
 #include "core/effect.h"
 #include "core/event.h"
+#include "ledger_quota.h"
 
 namespace nvs::sim {
 
@@ -23,7 +24,8 @@ struct SlotMemory {
   std::uint64_t fixed = 0;
   std::uint64_t asked = 0;
   Instant heard;
-  Instant sent;  // the latest allowance
+  Instant sent;          // the latest allowance
+  bool stalled = false;  // it did not obey in time, and has not answered what it was told since
   // Since the one that it named last, that one included: number and bytes.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> allowances;
 
@@ -34,6 +36,8 @@ struct SlotMemory {
   std::uint64_t committed() const;
   // Something is away, or may be on its way out.
   bool is_swapped() const;
+  // It has to move memory, or to answer, and was given time enough.
+  bool is_late(Instant now) const;
 };
 
 // A client's window on one GPU.
@@ -70,10 +74,9 @@ struct Standing {
   Instant held_before;                 // and its beginning
   Instant idle_since;                  // all its open clients are, if `idle`
   bool idle = false;
-  Duration used;                       // held and not idle
-  bool beside = false;                 // it ever ran there without holding it: loose, or given up
-  bool swapped = false;                // something of it is away, or may be
-  bool stands = false;                 // at its gate, whether or not it lacks memory
+  bool swapped = false;  // something of it is away, or may be
+  bool wants = false;    // stands at its gate and holds nothing
+  bool stands = false;   // and may be in line: whether or not it lacks memory, if not throttled
   std::optional<Instant> lacks_since;  // wants, or asks for memory, and waits for memory
 };
 
@@ -97,6 +100,7 @@ struct LedgerGpu {
   std::optional<Instant> shortage;     // when the driver last had less than it should
   std::vector<core::ClientId> memory;  // that told about theirs
   std::uint64_t needed = 0;            // by all of them, with what cannot be moved
+  Between<Duration> period;            // in which caps hold
   bool fits() const { return needed <= capacity; }
 };
 
@@ -125,7 +129,8 @@ class Ledger {
   // Its gate counts: open or closing, and neither loose nor given up.
   bool holds(const Slot& slot) const;
   // With the window that it has now.
-  Duration used(core::TenantId id, core::GpuId gpu) const;
+  Between<Duration> used(core::TenantId id, core::GpuId gpu) const { return quota_.used(id, gpu); }
+  const LedgerQuota& quota() const { return quota_; }
   bool holds(core::TenantId id, core::GpuId gpu) const { return !!standing(id, gpu).held_since; }
   // More than one GPU that it wants, holds, or held not long ago; or where it left work behind.
   bool may_be_gang(core::TenantId id) const;
@@ -162,6 +167,8 @@ class Ledger {
   void add_up(core::GpuId gpu);
   bool lacks_elsewhere(const LedgerTenant& tenant) const;
   void leave(core::ClientId id);
+  template <class Event>
+  void set_idle(const Event& event, bool idle, Duration since);
   void finish_drain(Slot& slot, core::GpuId gpu);
   void hear(Slot& slot) { slot.heard = now_; }
   void give_up_silent();
@@ -182,6 +189,8 @@ class Ledger {
   void on(const core::PolicySet& event);
   void on(const core::PrioritySet& event);
   void on(const core::WeightSet& event);
+  void on(const core::CapSet& event);
+  void on(const core::CreditSet& event);
   void on(const core::TenantPaused& event);
   void on(const core::TenantResumed& event);
   void on(const core::Tick&) {}
@@ -192,6 +201,15 @@ class Ledger {
   void on(const core::GetReady&) {}
   void on(const core::SetAllowance& effect);
 
+  // Whoever is throttled, or is not any more, is in another place.
+  void place_throttled();
+  enum class Moment : std::uint8_t { before, after };
+  void note_periods(Moment moment);
+  void look_at_periods(Moment moment);
+  Between<Duration> period(core::GpuId id) const;
+  void note_quota(core::TenantId id, core::GpuId gpu);
+
+  LedgerQuota quota_;
   Instant now_;
   Duration excused_;
   Duration longest_excuse_;

@@ -60,7 +60,10 @@ std::uint64_t Ledger::committed(core::GpuId id) const {
   std::uint64_t sum = 0;
   for (const core::ClientId client : gpu(id).memory) {
     const SlotMemory& memory = slot(client, id)->memory;
-    sum += memory.committed() + memory.fixed;
+    // One that does not answer is taken by its last word.
+    const bool gone =
+        memory.lacks_answer() && now_ - std::max(memory.heard, memory.sent) >= core::kMoveStall;
+    sum += (gone ? memory.resident : memory.committed()) + memory.fixed;
   }
   return sum;
 }
@@ -104,13 +107,16 @@ bool Ledger::can_fit(core::GpuId id, core::TenantId mine) const {
   return needed <= gpu(id).capacity && !is_short(id);
 }
 
+bool SlotMemory::is_late(Instant now) const {
+  const bool moves = lacks_answer() || allowed() < resident || (away > 0 && allowed() > resident);
+  return moves && now - std::max(heard, sent) > core::kMoveStall / 2;
+}
+
 bool Ledger::is_hampered(core::GpuId id) const {
   const LedgerGpu& on = gpu(id);
   for (const core::ClientId client : on.memory) {
     const SlotMemory& memory = slot(client, id)->memory;
-    const bool moves = memory.lacks_answer() || memory.allowed() < memory.resident ||
-                       (memory.away > 0 && memory.allowed() > memory.resident);
-    if (moves && now_ - std::max(memory.heard, memory.sent) > core::kMoveStall / 2) return true;
+    if (memory.stalled || memory.is_late(now_)) return true;
   }
   return std::any_of(on.open.begin(), on.open.end(), [&](core::ClientId client) {
     const Slot& one = *slot(client, id);
@@ -124,6 +130,7 @@ void Ledger::on(const core::MemoryHeld& event) {
   LedgerGpu& gpu = gpus_[core::index_of(event.gpu)];
   SlotMemory& memory = slot->memory;
   if (!memory.told) gpu.memory.push_back(event.client);
+  quota_.need_account(client(event.client)->tenant, event.gpu);
   memory.told = true;
   memory.resident = event.resident;
   memory.away = event.away;
@@ -133,6 +140,7 @@ void Ledger::on(const core::MemoryHeld& event) {
   if (!memory.allowances.empty() && event.number <= memory.allowances.back().first) {
     std::erase_if(memory.allowances,
                   [&event](const auto& sent) { return sent.first < event.number; });
+    memory.stalled = memory.stalled && memory.lacks_answer();
   }
   if (event.is_short) gpu.shortage = now_;
   add_up(event.gpu);
@@ -148,8 +156,10 @@ void Ledger::on(const core::CapacitySet& event) {
 void Ledger::on(const core::SetAllowance& effect) {
   Slot* slot = const_cast<Slot*>(this->slot(effect.client, effect.gpu));
   if (slot == nullptr) return;
-  slot->memory.allowances.emplace_back(effect.number, effect.bytes);
-  slot->memory.sent = now_;
+  SlotMemory& memory = slot->memory;
+  memory.stalled = memory.stalled || memory.is_late(now_);
+  memory.allowances.emplace_back(effect.number, effect.bytes);
+  memory.sent = now_;
   refresh(client(effect.client)->tenant, effect.gpu);
 }
 

@@ -36,8 +36,9 @@ struct Message {
   core::GpuId gpu{};
   core::GrantId grant{};
   bool waiting = false;  // drained: threads are at the gate
-  Duration remaining;    // draining: what it still has queued, if known
-  Holdings memory;       // holds
+  // draining: what it still has queued, if known; idle, drained: without work; busy: with work
+  Duration span;
+  Holdings memory;  // holds
 };
 
 }  // namespace nvs::sim

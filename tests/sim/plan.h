@@ -12,6 +12,8 @@
 
 namespace nvs::sim {
 
+inline constexpr core::Share kPercent = core::kWholeGpu / 100;
+
 struct MemoryChange {
   Duration at;             // after its start
   std::int64_t bytes = 0;  // more, or less
@@ -47,12 +49,21 @@ struct ProcessPlan {
   Duration start;
   Duration idle_after = Duration::from_us(300);  // without work, before it says so
   Duration lateness;                             // how late it may be in all it says and does
+  // How it says that it is idle or busy.
+  enum class Tells : std::uint8_t {
+    when,   // no more than that
+    since,  // and since when
+    lies,   // and since when, by chance
+  };
+  Tells tells = Tells::when;
+  Duration busy_after;  // with work again, before it says so
 };
 
 struct TenantPlan {
   std::string label;  // rows of the table
   core::Priority priority = core::Priority::normal;
   std::uint32_t weight = 100;
+  core::Share cap = core::kNoCap;
   std::vector<ProcessPlan> processes;
 };
 
@@ -73,6 +84,7 @@ struct Happening {
     set_policy,      // GPU
     set_priority,    // tenant
     set_weight,      // tenant
+    set_cap,         // tenant
     pause,           // tenant, for `span`
     restart_daemon,  // away for `span`
     stall_daemon,    // for `span`
@@ -89,6 +101,7 @@ struct Happening {
   core::Priority priority = core::Priority::normal;
   std::uint32_t weight = 100;
   std::uint64_t bytes = 0;
+  core::Share cap = core::kNoCap;
 };
 
 struct Plan {
@@ -100,6 +113,7 @@ struct Plan {
   Duration delay = Duration::from_us(50);       // of a message, at most
   Duration delay_rare = Duration::from_us(50);  // one in 20 may take this long
   bool quiet = false;
+  bool capped = false;                                // somebody has a cap at some time
   std::uint64_t capacity = std::uint64_t{80} << 30U;  // of each GPU
   std::uint64_t bus_rate = 16'000'000'000;            // bytes a second, each way
   Duration death_lag;  // until the driver has the memory of a dead process back, at most
@@ -119,5 +133,7 @@ Plan draw_plan(std::uint64_t seed, const PlanSize& size);
 // Gives the processes of some plans memory, and lets things happen to it. The rest of the plan
 // stays as it was drawn.
 void draw_memory(std::uint64_t seed, Plan& plan);
+// The same for caps.
+void draw_caps(std::uint64_t seed, Plan& plan);
 
 }  // namespace nvs::sim

@@ -16,5 +16,11 @@ struct Scenario {
 };
 
 std::vector<Scenario> make_scenarios();
+// Of tenants with caps.
+std::vector<Scenario> make_capped_scenarios();
+// Four tenants on two GPUs, whose caps change so often and so far apart; then they are 30 and 60
+// percent for a while.
+Plan make_changes(int count, Duration apart);
+inline constexpr Duration kUnchanged = Duration::from_s(20);
 
 }  // namespace nvs::sim

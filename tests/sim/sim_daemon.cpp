@@ -137,7 +137,7 @@ void SimDaemon::join(std::uint32_t process, std::uint32_t tenant) {
   }
   sessions_[process] = {client, tenant};
   const TenantSettings& settings = tenants_[tenant];
-  step(core::ClientJoined{client, group.id, settings.priority, settings.weight});
+  step(core::ClientJoined{client, group.id, settings.priority, settings.weight, settings.cap});
   if (first && settings.paused) step(core::TenantPaused{group.id});
 }
 
@@ -163,7 +163,7 @@ void SimDaemon::receive(std::uint32_t process, std::uint32_t tenant, const Messa
 
 void SimDaemon::perform(std::uint32_t process, const Message& message) {
   const core::ClientId client = sessions_[process].client;
-  const auto& [kind, gpu, grant, waiting, remaining, memory] = message;
+  const auto& [kind, gpu, grant, waiting, span, memory] = message;
   switch (kind) {
     case Message::Kind::hello:
       break;
@@ -174,16 +174,16 @@ void SimDaemon::perform(std::uint32_t process, const Message& message) {
       step(core::Wanted{client, gpu});
       break;
     case Message::Kind::idle:
-      step(core::WentIdle{client, gpu, grant});
+      step(core::WentIdle{client, gpu, grant, span});
       break;
     case Message::Kind::busy:
-      step(core::WentBusy{client, gpu, grant});
+      step(core::WentBusy{client, gpu, grant, span});
       break;
     case Message::Kind::drained:
-      step(core::Drained{client, gpu, grant, waiting});
+      step(core::Drained{client, gpu, grant, waiting, span});
       break;
     case Message::Kind::draining:
-      step(core::StillDraining{client, gpu, grant, remaining});
+      step(core::StillDraining{client, gpu, grant, span});
       break;
     case Message::Kind::stalled:
       step(core::DrainStalled{client, gpu, grant});
@@ -219,6 +219,11 @@ void SimDaemon::set_priority(std::uint32_t tenant, core::Priority priority) {
 void SimDaemon::set_weight(std::uint32_t tenant, std::uint32_t weight) {
   tenants_[tenant].weight = weight;
   if (run_ && groups_[tenant].clients != 0) step(core::WeightSet{groups_[tenant].id, weight});
+}
+
+void SimDaemon::set_cap(std::uint32_t tenant, core::Share cap) {
+  tenants_[tenant].cap = cap;
+  if (run_ && groups_[tenant].clients != 0) step(core::CapSet{groups_[tenant].id, cap});
 }
 
 void SimDaemon::set_paused(std::uint32_t tenant, bool paused) {

@@ -24,6 +24,7 @@ struct TenantSettings {
   core::Priority priority = core::Priority::normal;
   std::uint32_t weight = 100;
   bool paused = false;
+  core::Share cap = core::kNoCap;
 };
 
 class SimDaemon {
@@ -46,6 +47,7 @@ class SimDaemon {
   void set_capacity(std::uint32_t gpu, std::uint64_t bytes);
   void set_priority(std::uint32_t tenant, core::Priority priority);
   void set_weight(std::uint32_t tenant, std::uint32_t weight);
+  void set_cap(std::uint32_t tenant, core::Share cap);
   void set_paused(std::uint32_t tenant, bool paused);
   // All clients leave, and the books must be empty.
   void finish();

@@ -51,6 +51,8 @@ void SimProcess::start() {
   for (const auto& seat : seats_) {
     if (in_group(*seat) && group(*seat).is_broken()) group(*seat).begin_anew();
     seat->open = seat->closing = seat->told_want = seat->told_idle = seat->stuck = false;
+    seat->late_busy = seat->was_queued = false;
+    seat->done = world_.time.now();
     seat->backlog = Duration{};
     seat->grant = {};
     if (seat->memory) seat->memory->start();
@@ -91,8 +93,8 @@ Duration SimProcess::executed(std::uint32_t number) const {
   return {};
 }
 
-void SimProcess::say(const Seat& seat, Message::Kind kind, bool waiting) {
-  if (connected_) send_({kind, core::GpuId{seat.load.gpu}, seat.grant, waiting, {}, {}});
+void SimProcess::say(const Seat& seat, Message::Kind kind, bool waiting, Duration span) {
+  if (connected_) send_({kind, core::GpuId{seat.load.gpu}, seat.grant, waiting, span, {}});
 }
 
 void SimProcess::try_connect(Duration back_off) {
@@ -125,7 +127,7 @@ void SimProcess::lose_connection() {
   for (const auto& seat : seats_) {
     seat->open = is_complete(*seat);
     if (seat->memory) seat->memory->lose_daemon();
-    seat->closing = seat->told_want = seat->told_idle = false;
+    seat->closing = seat->told_want = seat->told_idle = seat->late_busy = false;
     seat->grant = {};
     seat->terms = {};
     ++seat->drains;
@@ -206,7 +208,7 @@ void SimProcess::handle(const core::OpenWindow& effect) {
   // One that did not ask for its window says both, that it is idle and that it is busy.
   seat->unsure = seat->told_idle = !seat->told_want && !seat->open;
   seat->open = true;
-  seat->closing = seat->told_want = false;
+  seat->closing = seat->told_want = seat->late_busy = false;
   seat->grant = effect.grant;
   seat->terms = {};
   ++seat->drains;
@@ -222,7 +224,7 @@ void SimProcess::send_back(Seat& seat, core::GrantId grant) {
   seat.grant = grant;
   seat.memory->tell();
   seat.told_want = has_more(seat);
-  say(seat, Message::Kind::drained, seat.told_want);
+  say(seat, Message::Kind::drained, seat.told_want);  // it was never in
 }
 
 void SimProcess::handle(const core::SetAllowance& effect) {
@@ -234,12 +236,15 @@ void SimProcess::handle(const core::ChangeTerms& effect) {
   Seat* seat = seat_on(effect.gpu);
   if (seat == nullptr || !seat->open || seat->grant != effect.grant) return;
   set_terms(*seat, effect.terms);
+  if (seat->late_busy && has_queued(*seat)) say_busy(*seat);
   if (seat->told_idle && seat->terms.awaited) go_idle(*seat);
   pump(*seat);
 }
 
 void SimProcess::set_terms(Seat& seat, core::WindowTerms terms) {
-  if (terms.bounded && !seat.terms.bounded) seat.bounded_since = world_.time.now();
+  // Its queue runs down from what it may hold so far.
+  const Duration held = seat.terms.bounded() ? seat.terms.queue_bound : seat.load.depth;
+  if (terms.bounded() && terms.queue_bound < held) seat.bounded_since = world_.time.now();
   seat.terms = terms;
 }
 
@@ -254,7 +259,7 @@ void SimProcess::handle(const core::CloseWindow& effect) {
   hold_back(*seat);
   seat->open = false;
   seat->closing = true;
-  seat->told_idle = false;
+  seat->told_idle = seat->late_busy = false;
   seat->drain_checks = 0;
   check_drain(*seat, ++seat->drains);
   if (connected_ && !in_group(*seat) && !seat->stuck && has_queued(*seat)) {

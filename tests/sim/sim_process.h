@@ -72,6 +72,11 @@ class SimProcess {
     bool stuck = false;
     core::GrantId grant{};
     core::WindowTerms terms;
+    bool was_queued = false;
+    Instant done;            // when it last had nothing queued any more
+    bool late_busy = false;  // has work again, and will say so
+    Instant busy_since;
+    std::uint64_t busies = 0;
     Instant bounded_since;  // from then on the queue runs down to the bound
     std::uint64_t drains = 0;
     std::uint64_t idles = 0;
@@ -85,7 +90,7 @@ class SimProcess {
   }
   bool in_group(const Seat& seat) const { return seat.load.kind == Load::Kind::collective; }
   Seat* seat_on(core::GpuId id);
-  void say(const Seat& seat, Message::Kind kind, bool waiting = false);
+  void say(const Seat& seat, Message::Kind kind, bool waiting = false, Duration span = {});
   void try_connect(Duration back_off);
 
   void handle(const core::OpenWindow& effect);
@@ -109,6 +114,10 @@ class SimProcess {
   void finish_drain(Seat& seat);
   void check_drain(Seat& seat, std::uint64_t drain);
   void watch_idle(Seat& seat);
+  void watch_busy(Seat& seat);
+  void say_busy(Seat& seat);
+  // How long it has been so, as far as it tells.
+  Duration told_since(Instant begin);
   void go_idle(Seat& seat);
   void on_done(Seat& seat);
   void begin_load(Seat& seat);

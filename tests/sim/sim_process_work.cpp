@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a process submits, when it says so, and how it drains.
 #include <algorithm>
+#include <utility>
 
 #include "sim_process.h"
 
@@ -11,7 +12,7 @@ namespace {
 constexpr Duration kDrainCheck = Duration::from_ms(25);
 // A drain that got stuck is given up after so many looks.
 constexpr int kDrainChecksMax = 20;
-// How soon it says that it is idle when somebody waits.
+// How soon it says that it is idle when somebody waits, or its time is counted.
 constexpr Duration kIdleAwaited = Duration::from_us(200);
 
 }  // namespace
@@ -29,6 +30,9 @@ bool SimProcess::has_queued(Seat& seat) {
 void SimProcess::pump(Seat& seat) {
   if (!alive_) return;
   if (in_group(seat) && !has_queued(seat)) gpu(seat).set_left(seat.work, Duration{});
+  if (std::exchange(seat.was_queued, has_queued(seat)) && !seat.was_queued) {
+    seat.done = world_.time.now();
+  }
   if (frozen_) return;
   if (seat.open) submit(seat);
   if (seat.closing && !has_queued(seat)) finish_drain(seat);
@@ -37,10 +41,14 @@ void SimProcess::pump(Seat& seat) {
     say(seat, Message::Kind::want);
   }
   if (!seat.open) return;
-  if (has_queued(seat)) {
+  seat.was_queued = has_queued(seat);
+  if (seat.was_queued) {
     ++seat.idles;
-    if (seat.told_idle) say(seat, Message::Kind::busy);
-    seat.told_idle = seat.unsure = false;
+    if (!seat.told_idle) {
+      seat.unsure = false;
+    } else if (!seat.late_busy) {
+      watch_busy(seat);
+    }
   } else if (!seat.told_idle || seat.unsure) {
     watch_idle(seat);
   }
@@ -60,9 +68,9 @@ void SimProcess::submit(Seat& seat) {
 // its queue short, what is left of that beyond the bound; and the rest of the kernel that runs.
 Duration SimProcess::queue_limit(const Seat& seat) const {
   Duration limit = seat.load.depth;
-  if (seat.terms.bounded) {
+  if (seat.terms.bounded()) {
     const Duration ran_down = limit - (world_.time.now() - seat.bounded_since);
-    limit = std::min(limit, std::max(ran_down, core::kQueueBound));
+    limit = std::min(limit, std::max(ran_down, seat.terms.queue_bound));
   }
   return limit + world_.random.between(Duration{}, seat.load.kernel);
 }
@@ -82,7 +90,7 @@ void SimProcess::finish_drain(Seat& seat) {
   seat.closing = false;
   ++seat.drains;
   seat.told_want = has_more(seat);
-  say(seat, Message::Kind::drained, seat.told_want);
+  say(seat, Message::Kind::drained, seat.told_want, told_since(seat.done));
   if (seat.memory) seat.memory->pump();
 }
 
@@ -113,8 +121,8 @@ void SimProcess::check_drain(Seat& seat, std::uint64_t drain) {
 }
 
 void SimProcess::watch_idle(Seat& seat) {
-  const Duration span =
-      seat.terms.awaited ? std::min(kIdleAwaited, plan_.idle_after) : plan_.idle_after;
+  const bool soon = seat.terms.awaited || seat.terms.capped;
+  const Duration span = soon ? std::min(kIdleAwaited, plan_.idle_after) : plan_.idle_after;
   world_.time.after(span, [this, &seat, watch = ++seat.idles] {
     if (seat.idles != watch || !alive_ || frozen_ || !seat.open) return;
     if (seat.told_idle && !seat.unsure) return;
@@ -127,13 +135,43 @@ void SimProcess::go_idle(Seat& seat) {
   seat.unsure = false;
   if (!seat.terms.awaited || seat.grant == core::GrantId{}) {
     seat.told_idle = true;
-    say(seat, Message::Kind::idle);
+    say(seat, Message::Kind::idle, false, told_since(seat.done));
     return;
   }
   seat.open = seat.told_idle = false;
   seat.told_want = false;
-  say(seat, Message::Kind::drained);
+  say(seat, Message::Kind::drained, false, told_since(seat.done));
   if (seat.memory) seat.memory->pump();
+}
+
+// It looks now and then whether it has work again, and may find that all of it is done by then.
+void SimProcess::watch_busy(Seat& seat) {
+  seat.busy_since = world_.time.now();
+  if (plan_.busy_after == Duration{}) return say_busy(seat);
+  seat.late_busy = true;
+  world_.time.after(plan_.busy_after, [this, &seat, watch = ++seat.busies] {
+    if (seat.busies != watch || !seat.late_busy || !alive_ || frozen_ || !seat.open) return;
+    seat.late_busy = false;
+    if (has_queued(seat)) say_busy(seat);
+  });
+}
+
+void SimProcess::say_busy(Seat& seat) {
+  seat.told_idle = seat.unsure = seat.late_busy = false;
+  const bool at_once = plan_.busy_after == Duration{};
+  say(seat, Message::Kind::busy, false, at_once ? Duration{} : told_since(seat.busy_since));
+}
+
+Duration SimProcess::told_since(Instant begin) {
+  switch (plan_.tells) {
+    case ProcessPlan::Tells::when:
+      return {};
+    case ProcessPlan::Tells::lies:
+      return world_.random.between(Duration{}, Duration::from_s(1));
+    case ProcessPlan::Tells::since:
+      break;
+  }
+  return world_.time.now() - begin;
 }
 
 // All that was submitted is done.

@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace nvs::sim {
 namespace {
@@ -12,7 +13,7 @@ constexpr Duration kPeersNotice = Duration::from_ms(300);
 std::vector<TenantSettings> settings_of(const Plan& plan) {
   std::vector<TenantSettings> all;
   for (const TenantPlan& tenant : plan.tenants) {
-    all.push_back({tenant.priority, tenant.weight, false});
+    all.push_back({tenant.priority, tenant.weight, false, tenant.cap});
   }
   return all;
 }
@@ -34,7 +35,7 @@ World::World(Plan plan, std::uint64_t seed, Trace& trace)
       trace_(trace),
       meter_(plan_.gpus.size(), plan_.tenants.size()),
       daemon_(time_, trace, meter_, plan_.gpus, settings_of(plan_),
-              RunTraits{plan_.quiet, plan_.capacity, plan_.bus_rate},
+              RunTraits{plan_.quiet, plan_.capacity, plan_.bus_rate, plan_.capped},
               [this](std::uint32_t process, const core::Effect& effect) {
                 send_to_process(process, effect);
               }) {
@@ -67,10 +68,12 @@ void World::add_processes() {
   }
 }
 
-void World::run() {
-  daemon_.start();
-  plan_happenings();
-  const Instant end = time_.now() + plan_.length;
+void World::run_until(Duration length) {
+  if (!std::exchange(begun_, true)) {
+    daemon_.start();
+    plan_happenings();
+  }
+  const Instant end = Instant{} + length;
   while (!failure() && time_.advance(end)) {
     const Ledger* ledger = daemon_.ledger();
     for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
@@ -79,6 +82,10 @@ void World::run() {
     look_at_memory();
   }
   for (const auto& gpu : gpus_) gpu->settle();
+}
+
+void World::run() {
+  run_until(plan_.length);
   if (!failure()) daemon_.finish();
 }
 
@@ -164,6 +171,9 @@ void World::happen(const Happening& what) {
       break;
     case Happening::Kind::set_weight:
       daemon_.set_weight(what.who, what.weight);
+      break;
+    case Happening::Kind::set_cap:
+      daemon_.set_cap(what.who, what.cap);
       break;
     case Happening::Kind::pause:
       daemon_.set_paused(what.who, true);

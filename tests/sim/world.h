@@ -27,6 +27,8 @@ class World {
 
   // Runs it to its end, or to the first broken promise.
   void run();
+  // The same up to then, from its beginning; run() goes on from there.
+  void run_until(Duration length);
 
   const Plan& plan() const { return plan_; }
   const Meter& meter() const { return meter_; }
@@ -78,6 +80,7 @@ class World {
   SimDaemon daemon_;
   std::optional<std::string> broken_;
   bool has_memory_ = false;  // somebody tells about it
+  bool begun_ = false;
 };
 
 }  // namespace nvs::sim

@@ -15,11 +15,10 @@ class Bills : public Checker {
   void on_last_look(const Ledger& ledger, const core::NodeView& view) override {
     for (const core::TenantView& tenant : view.tenants) {
       for (const core::TenantOnGpu& on : tenant.gpus) {
-        const Duration used = ledger.used(tenant.tenant, on.gpu);
-        const bool beside = ledger.standing(tenant.tenant, on.gpu).beside;
-        if (on.used == used || (beside && on.used > used)) continue;
+        const Between<Duration> used = ledger.used(tenant.tenant, on.gpu);
+        if (used.least <= on.used && on.used <= used.most) continue;
         complain(text(tenant.tenant) + " is billed for " + text(on.used) + " of " + text(on.gpu) +
-                 " and has had " + text(used));
+                 " and has had " + text(used.least));
       }
     }
   }

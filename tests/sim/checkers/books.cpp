@@ -22,6 +22,7 @@ class Books : public Checker {
     for (const core::GpuView& gpu : view.gpus) {
       if (gpu.holder) complain(text(*gpu.holder) + " holds " + text(gpu.gpu) + " and is gone");
       if (!gpu.loose.empty()) complain(text(gpu.loose.front()) + " is loose and gone");
+      if (gpu.caps != 0) complain("a cap of somebody who is gone counts on " + text(gpu.gpu));
       if (gpu.waiting != 0) complain("somebody who is gone waits for " + text(gpu.gpu));
       if (gpu.held < Duration{} || gpu.handover < Duration{}) {
         complain("negative time in the books of " + text(gpu.gpu));

@@ -35,6 +35,12 @@ class BusyLoop : public Checker {
       const Duration window = std::max(gpu.policy.window, core::kWindowMin);
       sum += 4 * (Duration::from_s(1).ns() / window.ns() + 1);
     }
+    // A cap runs out and comes back once a period.
+    for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
+      const core::GpuPolicy& policy = ledger.gpus()[index].policy;
+      const std::int64_t periods = Duration::from_s(1).ns() / policy.quota_period.ns() + 1;
+      sum += 4 * periods * static_cast<std::int64_t>(ledger.quota().accounts(core::GpuId{index}));
+    }
     return sum + 10 * static_cast<std::int64_t>(ledger.tenants().size());
   }
 

@@ -17,6 +17,9 @@ Checkers make_all_checkers(RunTraits traits) {
   all.push_back(make_serial_turns());
   all.push_back(make_service_bound());
   all.push_back(make_shares(traits));
+  all.push_back(make_caps());
+  all.push_back(make_caps_reached(traits));
+  all.push_back(make_cap_changes(traits));
   all.push_back(make_memory_capacity());
   all.push_back(make_complete_windows());
   all.push_back(make_no_needless_moves());

@@ -13,11 +13,15 @@ struct RunTraits {
   bool quiet = false;  // saturating tenants of one class that neither come nor go nor fail
   std::uint64_t capacity = std::uint64_t{80} << 30U;  // of each GPU, at first
   std::uint64_t bus_rate = 16'000'000'000;            // bytes a second, each way
+  bool capped = false;                                // somebody has a cap at some time
 };
 
 std::unique_ptr<Checker> make_books();
 std::unique_ptr<Checker> make_bills();
 std::unique_ptr<Checker> make_busy_loop();
+std::unique_ptr<Checker> make_cap_changes(RunTraits traits);
+std::unique_ptr<Checker> make_caps();
+std::unique_ptr<Checker> make_caps_reached(RunTraits traits);
 std::unique_ptr<Checker> make_catch_up();
 std::unique_ptr<Checker> make_complete_windows();
 std::unique_ptr<Checker> make_departed_clients();

@@ -190,7 +190,7 @@ TEST(Terms, FindsAHolderThatIsNotToldAndOneThatIsToldInVain) {
   expect_complaint(begin().want(2), "not told that another");
   expect_complaint(begin().want(2, {change(1, 1, kAwaited)}).leave(2), "nobody does");
   History free(make_terms(), 1, {core::Mode::concurrent, ms(20), {}});
-  expect_complaint(free.join(1).want(1, {open(1, 1, {true, false})}), "concurrent");
+  expect_complaint(free.join(1).want(1, {open(1, 1, {core::kQueueBound, false})}), "concurrent");
 }
 
 History classes() {

@@ -56,7 +56,7 @@ core::ChangeTerms change(int client, int grant, core::WindowTerms terms);
 core::SetAllowance allow(int client, std::uint64_t number, std::uint64_t bytes);
 core::LetOneIn let_in(int client, int grant, int gpu = 0);
 
-inline constexpr core::WindowTerms kAwaited{true, true};
+inline constexpr core::WindowTerms kAwaited{core::kQueueBound, true};
 constexpr Duration ms(int n) { return Duration::from_ms(n); }
 
 // Fails the test unless the checker complains, in words that have this part.

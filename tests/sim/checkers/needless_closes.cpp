@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nothing is closed while nobody waits: a window goes to an end because another tenant waits, or
-// because somebody paused the tenant or changed the policy; a gang's windows end together. One that
-// its tenant does not use may go to an end for those who will probably come next.
+// because somebody paused the tenant or changed the policy, or because it has had its share; a
+// gang's windows end together. One that its tenant does not use may go to an end for those who will
+// probably come next.
 #include "tests/sim/checkers/checkers.h"
 #include "tests/sim/checkers/words.h"
 
@@ -21,9 +22,10 @@ class NeedlessCloses : public Checker {
     if (slot == nullptr) return;
     const core::TenantId tenant = ledger.client(close->client)->tenant;
     if (ledger.tenant(tenant).paused || has_reason(ledger, tenant, close->gpu)) return;
+    if (ledger.quota().may_be_throttled(tenant, close->gpu)) return;
     if (slot->loose && others_about(ledger, tenant, close->gpu)) return;
     // Its queue is bounded only while others are about; that is checked elsewhere.
-    if (slot->terms.bounded && is_unused(ledger, tenant, close->gpu)) return;
+    if (slot->terms.bounded() && is_unused(ledger, tenant, close->gpu)) return;
     if (ledger.may_be_gang(tenant) && gang_has_reason(ledger, tenant)) return;
     complain("window of " + text(tenant) + " closed on " + text(close->gpu) +
              " while nobody else waits for it");
@@ -78,6 +80,7 @@ class NeedlessCloses : public Checker {
   static bool gang_has_reason(const Ledger& ledger, core::TenantId mine) {
     for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
       if (has_reason(ledger, mine, core::GpuId{index})) return true;
+      if (ledger.quota().may_be_throttled(mine, core::GpuId{index})) return true;
     }
     return false;
   }

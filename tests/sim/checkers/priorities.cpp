@@ -82,8 +82,10 @@ class Priorities : public Checker {
         if (!tenant.here || index >= tenant.on.size() || !tenant.on[index].stands) continue;
         debts.waits[static_cast<std::size_t>(tenant.priority)] = true;
       }
-      for (const core::TenantId id : gpu.waiting) {
-        waited_.insert({id, core::GpuId{index}});
+      for (std::size_t number = 0; number < ledger.tenants().size(); ++number) {
+        const core::TenantId id{number};
+        // Throttled or not: whoever may go on after that does not wake up.
+        if (ledger.standing(id, core::GpuId{index}).wants) waited_.insert({id, core::GpuId{index}});
       }
       for (const core::ClientId id : gpu.open) {
         const Slot& slot = *ledger.slot(id, core::GpuId{index});

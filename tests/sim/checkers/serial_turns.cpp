@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// In serial mode a tenant keeps the GPU for its whole turn, unless it has nothing to do, somebody
-// pauses it or changes the policy, or it is part of a gang. A window from before the daemon
-// started is no turn.
+// In serial mode a tenant keeps the GPU for its whole turn, unless it has nothing to do, has had
+// its share, somebody pauses it or changes the policy, or it is part of a gang. A window from
+// before the daemon started is no turn.
 #include "tests/sim/checkers/checkers.h"
 #include "tests/sim/checkers/words.h"
 
@@ -21,6 +21,7 @@ class SerialTurns : public Checker {
     const Standing& standing = ledger.standing(tenant, close->gpu);
     if (gpu.policy.mode != core::Mode::serial || !standing.held_since || standing.idle) return;
     if (ledger.tenant(tenant).paused || ledger.may_be_gang(tenant)) return;
+    if (ledger.quota().may_be_throttled(tenant, close->gpu)) return;
     if (gpu.policy_since >= *standing.held_since || ledger.gang_stands()) return;
     if (has_adopted(ledger, tenant, close->gpu)) return;
     // There is less memory than before, or more that cannot be moved: it may have to go.

@@ -16,7 +16,7 @@ class Shares : public Checker {
   explicit Shares(RunTraits traits) : Checker("shares"), traits_(traits) {}
 
   void on_end(const Ledger& ledger, const core::NodeView&) override {
-    if (!traits_.quiet) return;
+    if (!traits_.quiet || traits_.capped) return;
     for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
       judge(ledger, core::GpuId{index});
     }
@@ -27,27 +27,28 @@ class Shares : public Checker {
     Duration all;
     std::int64_t weights = 0;
     for (const LedgerTenant& tenant : ledger.tenants()) {
-      if (used(tenant, id) == Duration{}) continue;
-      all += used(tenant, id);
+      if (used(ledger, tenant, id) == Duration{}) continue;
+      all += used(ledger, tenant, id);
       weights += tenant.weight;
     }
     for (const LedgerTenant& tenant : ledger.tenants()) {
-      if (used(tenant, id) == Duration{}) continue;
+      const Duration had = used(ledger, tenant, id);
+      if (had == Duration{}) continue;
       const Duration fair = all * tenant.weight / weights;
       // The last round may have been cut short.
       const LedgerGpu& gpu = ledger.gpu(id);
       const Duration allowed =
           fair * kTolerancePercent / 100 + (gpu.policy.window + gpu.longest_drain) * 2;
-      const Duration off = std::max(used(tenant, id) - fair, fair - used(tenant, id));
+      const Duration off = std::max(had - fair, fair - had);
       if (off <= allowed) continue;
       const auto number = static_cast<core::TenantId>(&tenant - ledger.tenants().data());
-      complain(text(number) + " had " + text(used(tenant, id)) + " of " + text(id) +
+      complain(text(number) + " had " + text(had) + " of " + text(id) +
                "; its share by weight is " + text(fair));
     }
   }
 
-  static Duration used(const LedgerTenant& tenant, core::GpuId id) {
-    return core::index_of(id) < tenant.on.size() ? tenant.on[core::index_of(id)].used : Duration{};
+  static Duration used(const Ledger& ledger, const LedgerTenant& tenant, core::GpuId id) {
+    return ledger.used(static_cast<core::TenantId>(&tenant - ledger.tenants().data()), id).least;
   }
 
   RunTraits traits_;

@@ -38,7 +38,8 @@ class TurnLength : public Checker {
 
   void on_settled(const Ledger& ledger, const std::optional<Instant>&) override {
     for (std::uint32_t gpu = 0; gpu < turns_.size(); ++gpu) {
-      if (ledger.is_hampered(core::GpuId{gpu})) disturb(turns_[gpu], ledger.now());
+      const core::GpuId id{gpu};
+      if (ledger.is_hampered(id) || gives_way(ledger, id)) disturb(turns_[gpu], ledger.now());
     }
   }
 
@@ -62,6 +63,7 @@ class TurnLength : public Checker {
     const Instant decided = drains_ == tenant ? closed.at : ledger.now();
     // One without work has to go before the turn ends, and may have some again by then.
     if (drains_ == tenant && closed.rested) return;
+    if (ledger.quota().may_be_throttled(tenant, allow->gpu)) return;
     if (!turn.known || turn.told < decided) {
       // A gang is told when it has drained on its other GPUs too: it was decided before.
       const bool gang = ledger.may_be_gang(tenant);
@@ -107,6 +109,15 @@ class TurnLength : public Checker {
     if (turn.told != now || before == turn.out.end()) return false;
     before->second = resident - std::min(resident, allow.bytes);
     return true;
+  }
+
+  // Whoever has had its share gives its place up, and others come in, in the middle of a turn.
+  static bool gives_way(const Ledger& ledger, core::GpuId id) {
+    if (ledger.quota().accounts(id) == 0) return false;
+    const std::vector<core::ClientId>& clients = ledger.gpu(id).memory;
+    return std::any_of(clients.begin(), clients.end(), [&](core::ClientId client) {
+      return ledger.quota().may_be_throttled(ledger.client(client)->tenant, id);
+    });
   }
 
   static void disturb(Turn& turn, Instant now) {

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checkers of caps can fail: what each of them must find, in histories written by hand.
+#include <gtest/gtest.h>
+
+#include "tests/sim/checkers/checkers.h"
+#include "tests/sim/checkers/history.h"
+
+namespace nvs::sim {
+namespace {
+
+using core::ClientId;
+using core::GpuId;
+using core::GrantId;
+using core::TenantId;
+
+constexpr core::Share kHalf = core::kWholeGpu / 2;
+constexpr core::WindowTerms kCapped{core::kQueueBound, false, true};
+constexpr RunTraits kQuiet{true, 0, 1, true};
+
+// Tenant 1 has half of the GPU, and its window, and 50 ms saved.
+History one_open(std::unique_ptr<Checker> checker) {
+  History history(std::move(checker));
+  history.join(1).step(core::CapSet{TenantId{1}, kHalf});
+  return history.want(1, {open(1, 1, kCapped)});
+}
+
+core::NodeView saved(Duration credit, std::uint32_t caps) {
+  core::NodeView view;
+  view.gpus.push_back({});
+  view.gpus[0].caps = caps;
+  view.tenants.push_back({TenantId{1}, core::Priority::normal, 100, false, {}, {}});
+  view.tenants[0].gpus.push_back({});
+  view.tenants[0].gpus[0].cap = kHalf;
+  view.tenants[0].gpus[0].credit = credit;
+  return view;
+}
+
+TEST(Caps, FindsAWindowThatGoesOn) {
+  EXPECT_EQ(one_open(make_caps()).wait(ms(100)).tick({close(1, 1)}).complaint(), "");
+  EXPECT_EQ(one_open(make_caps()).wait(ms(99)).tick({}).complaint(), "");
+  expect_complaint(one_open(make_caps()).wait(ms(101)).tick({}), "goes on on gpu 0");
+}
+
+TEST(Caps, FindsAWindowThatBeginsTooEarly) {
+  const auto closed = [] {
+    History history = one_open(make_caps());
+    history.wait(ms(100)).tick({close(1, 1)}).wait(ms(10));
+    return history.step(core::Drained{ClientId{1}, GpuId{0}, GrantId{1}, true});
+  };
+  // It owes 5 ms, and has to save 50.
+  EXPECT_EQ(closed().wait(ms(110)).tick({open(1, 2, kCapped)}).complaint(), "");
+  expect_complaint(closed().wait(ms(109)).tick({open(1, 2, kCapped)}), "it has had its share");
+}
+
+TEST(Caps, FindsWhatIsNotCharged) {
+  EXPECT_EQ(one_open(make_caps()).wait(ms(50)).tick({}).look_back(saved(ms(25), kHalf)).complaint(),
+            "");
+  expect_complaint(one_open(make_caps()).wait(ms(50)).tick({}).look_back(saved(ms(26), kHalf)),
+                   "is said to have saved 26000");
+  expect_complaint(one_open(make_caps()).wait(ms(50)).tick({}).look_back(saved(ms(25), 0)),
+                   "are said to add up to 0");
+}
+
+TEST(Caps, TakesBackWhatWasIdle) {
+  History history = one_open(make_caps());
+  history.wait(ms(50)).step(
+      core::WentIdle{ClientId{1}, GpuId{0}, GrantId{1}, Duration::from_ms(20)});
+  EXPECT_EQ(history.look_back(saved(ms(45), kHalf)).complaint(), "");
+}
+
+TEST(Caps, FindsMoreThanTheCapAllowsOverall) {
+  History history = one_open(make_caps());
+  // As if it paid nothing back: told to close in time, and opened again at once.
+  for (int grant = 1; grant < 100 && history.complaint().empty(); ++grant) {
+    history.wait(ms(90)).tick({close(1, grant)});
+    history.step(core::Drained{ClientId{1}, GpuId{0}, GrantId(grant), true},
+                 {open(1, grant + 1, kCapped)});
+  }
+  EXPECT_NE(history.complaint(), "");
+}
+
+class Pair {
+ public:
+  explicit Pair(std::unique_ptr<Checker> checker) : history_(std::move(checker)) {
+    history_.join(1).join(2);
+    history_.step(core::CapSet{TenantId{1}, kHalf}).step(core::CapSet{TenantId{2}, kHalf});
+    history_.want(1, {open(1, 1, kCapped)}).want(2);
+  }
+  // Both have work: of each 100 ms the first has so many, and after the second nobody for `free`.
+  Pair& run(int first, Duration length, Duration free = {}) {
+    for (const Instant end = history_.now() + length; history_.now() < end; grant_ += 2) {
+      history_.wait(ms(first)).step(drained(1), {open(2, grant_ + 1, kCapped)});
+      history_.wait(ms(100 - first) - free);
+      if (free == Duration{}) {
+        history_.step(drained(2), {open(1, grant_ + 2, kCapped)});
+      } else {
+        history_.step(drained(2)).wait(free).tick({open(1, grant_ + 2, kCapped)});
+      }
+    }
+    return *this;
+  }
+  History& history() { return history_; }
+
+ private:
+  core::Event drained(int client) const {
+    const auto grant = static_cast<GrantId>(grant_ + client - 1);
+    return core::Drained{ClientId(client), GpuId{0}, grant, true};
+  }
+  History history_;
+  int grant_ = 1;
+};
+
+TEST(CapsReached, FindsOneThatHasLessOrMore) {
+  const auto judged = [](int percent) {
+    return Pair(make_caps_reached(kQuiet))
+        .run(percent, Duration::from_s(30))
+        .history()
+        .look_back({});
+  };
+  EXPECT_EQ(judged(50).complaint(), "");
+  expect_complaint(judged(48), "tenant 1 had");
+  expect_complaint(judged(52), "tenant 1 had");
+}
+
+TEST(CapsReached, FindsAGpuThatIsFree) {
+  Pair pair(make_caps_reached(kQuiet));
+  pair.run(50, Duration::from_s(30), ms(2));
+  expect_complaint(pair.history().look_back({}), "gpu 0 was used for");
+}
+
+TEST(CapChanges, FindsOneThatIsNotRightAgain) {
+  const auto judged = [](int percent) {
+    Pair pair(make_cap_changes(kQuiet));
+    pair.run(50, Duration::from_s(3));
+    pair.history().step(core::CapSet{TenantId{1}, kHalf});
+    return pair.run(percent, Duration::from_s(10)).history();
+  };
+  EXPECT_EQ(judged(50).complaint(), "");
+  expect_complaint(judged(47), "had");
+}
+
+TEST(Books, FindsACapThatIsLeftBehind) {
+  core::NodeView view;
+  view.gpus.push_back({});
+  view.gpus[0].caps = 1;
+  expect_complaint(History(make_books()).end(view), "a cap of somebody who is gone");
+}
+
+TEST(Terms, FindsOneThatDoesNotKnowOfItsCap) {
+  EXPECT_EQ(one_open(make_terms()).tick({}).complaint(), "");
+  History untold(make_terms());
+  untold.join(1).step(core::CapSet{TenantId{1}, kHalf}).want(1, {open(1, 1)});
+  expect_complaint(untold, "is not told that it has a cap");
+}
+
+TEST(NeedlessCloses, FindsAThrottledOneOnlyWhereThereIsCredit) {
+  EXPECT_EQ(one_open(make_needless_closes()).wait(ms(100)).tick({close(1, 1)}).complaint(), "");
+  expect_complaint(one_open(make_needless_closes()).wait(ms(90)).tick({close(1, 1)}),
+                   "while nobody else waits");
+}
+
+TEST(NoGaps, AThrottledOneIsNotWaitedFor) {
+  const auto drained = [] {
+    History history = one_open(make_no_gaps());
+    history.wait(ms(100)).tick({close(1, 1)}).wait(ms(10));
+    return history.step(core::Drained{ClientId{1}, GpuId{0}, GrantId{1}, true});
+  };
+  EXPECT_EQ(drained().wait(ms(100)).tick({}).complaint(), "");
+  expect_complaint(drained().wait(ms(111)).tick({}), "which nobody holds");
+}
+
+}  // namespace
+}  // namespace nvs::sim
