@@ -2,6 +2,7 @@
 // Hooks: memory that has an address from the start, and how it is freed.
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/ipc_share.h"
+#include "interposer/memory/reservation.h"
 #include "interposer/memory/swap/allocate.h"
 #include "interposer/memory/swap/free_like_driver.h"
 #include "interposer/memory/swap/ordered_release.h"
@@ -11,10 +12,34 @@
 namespace nvs::interposer::memory {
 namespace {
 
+// What the program wants, and what of that is reserved.
+struct Wanted {
+  std::uint64_t asked = 0;
+  Reservation reserved = {};
+
+  bool reserve() { return reserved.take_here(asked); }
+};
+
 template <class Address>
-void count_address(MemoryKind kind, const Address* address, std::uint64_t bytes) {
+void count_address(MemoryKind kind, const Address* address, std::uint64_t bytes, Wanted& wanted) {
   if (address == nullptr) return;
-  count_here({.space = Space::address, .kind = kind, .id = *address, .bytes = bytes});
+  count_here({.space = Space::address,
+              .kind = kind,
+              .id = *address,
+              .bytes = bytes,
+              .asked = wanted.asked,
+              .reserved = wanted.reserved.hand_over()});
+}
+
+// What the driver itself does, within the tenant's limit.
+template <class Address, class Native>
+CUresult allocate_native(MemoryKind kind, const Address* address, std::uint64_t bytes,
+                         Native native) {
+  Wanted wanted{bytes};
+  if (address != nullptr && !wanted.reserve()) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = native();
+  if (result == CUDA_SUCCESS) count_address(kind, address, bytes, wanted);
+  return result;
 }
 
 bool is_for_us() {
@@ -23,24 +48,29 @@ bool is_for_us() {
 }
 
 // Unified Memory, or memory that we move; written down.
-swap::Got allocate_ours(std::uint64_t bytes, vmm::RegionKind kind, std::uint64_t& base) {
+swap::Got allocate_ours(std::uint64_t bytes, vmm::RegionKind kind, std::uint64_t& base,
+                        Wanted& wanted) {
   int gpu = 0;
-  if (unified::is_for_us(gpu)) return unified::allocate(gpu, bytes, base);
+  if (unified::is_for_us(gpu)) {
+    return unified::allocate(gpu, bytes, base, {wanted.asked, wanted.reserved});
+  }
   const swap::Got got = swap::allocate(bytes, kind, base);
-  if (got == swap::Got::memory) count_address(MemoryKind::movable, &base, bytes);
+  if (got == swap::Got::memory) count_address(MemoryKind::movable, &base, bytes, wanted);
   return got;
 }
 
 // Memory of ours, or what the driver itself does.
 template <class Native>
 CUresult allocate_plain(CUdeviceptr* address, size_t bytes, Native native) {
+  if (address == nullptr) return native();
+  Wanted wanted{bytes};
+  if (!wanted.reserve()) return CUDA_ERROR_OUT_OF_MEMORY;
   std::uint64_t base = 0;
-  const swap::Got got =
-      address != nullptr ? allocate_ours(bytes, vmm::RegionKind::plain, base) : swap::Got::native;
+  const swap::Got got = allocate_ours(bytes, vmm::RegionKind::plain, base, wanted);
   if (got == swap::Got::nothing) return CUDA_ERROR_OUT_OF_MEMORY;
   if (got == swap::Got::native) {
     const CUresult result = native();
-    if (result == CUDA_SUCCESS) count_address(MemoryKind::plain, address, bytes);
+    if (result == CUDA_SUCCESS) count_address(MemoryKind::plain, address, bytes, wanted);
     return result;
   }
   *address = base;
@@ -63,35 +93,30 @@ bool is_product(Size a, Size b) {
 
 // `native(address, pitch, rows)`.
 template <class Native>
-CUresult allocate_pitched(CUdeviceptr* address, size_t* pitch, size_t rows, Native native) {
+CUresult allocate_pitched(CUdeviceptr* address, size_t* pitch, std::uint64_t width, size_t rows,
+                          Native native) {
   size_t bytes_of_row = 0;
   std::uint64_t base = 0;
   const bool is_sane = address != nullptr && pitch != nullptr && rows != 0;
+  Wanted wanted{product(width, rows)};
+  if (is_sane && !wanted.reserve()) return CUDA_ERROR_OUT_OF_MEMORY;
   swap::Got got = swap::Got::native;
   if (is_sane && is_for_us() && learn_pitch(native, bytes_of_row)) {
     got = is_product(bytes_of_row, rows)
-              ? allocate_ours(bytes_of_row * rows, vmm::RegionKind::pitched, base)
+              ? allocate_ours(bytes_of_row * rows, vmm::RegionKind::pitched, base, wanted)
               : swap::Got::nothing;
   }
   if (got == swap::Got::nothing) return CUDA_ERROR_OUT_OF_MEMORY;
   if (got == swap::Got::native) {
     const CUresult result = native(address, pitch, rows);
     if (result == CUDA_SUCCESS && is_sane) {
-      count_address(MemoryKind::pitched, address, std::uint64_t{*pitch} * rows);
+      count_address(MemoryKind::pitched, address, std::uint64_t{*pitch} * rows, wanted);
     }
     return result;
   }
   *address = base;
   *pitch = bytes_of_row;
   return CUDA_SUCCESS;
-}
-
-template <class Address, class Size>
-CUresult count_pitched(CUresult result, const Address* address, const Size* pitch, Size rows) {
-  if (result == CUDA_SUCCESS && pitch != nullptr) {
-    count_address(MemoryKind::pitched, address, std::uint64_t{*pitch} * rows);
-  }
-  return result;
 }
 
 }  // namespace
@@ -104,9 +129,8 @@ using interposer::real;
 using interposer::Row;
 
 CUresult cuMemAlloc(CUdeviceptr_v1* dptr, unsigned int bytesize) {
-  const CUresult result = real<Row::cuMemAlloc>()(dptr, bytesize);
-  if (result == CUDA_SUCCESS) count_address(MemoryKind::plain, dptr, bytesize);
-  return result;
+  return allocate_native(MemoryKind::plain, dptr, bytesize,
+                         [&] { return real<Row::cuMemAlloc>()(dptr, bytesize); });
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytesize) {
@@ -115,14 +139,20 @@ CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytesize) {
 
 CUresult cuMemAllocPitch(CUdeviceptr_v1* dptr, unsigned int* pPitch, unsigned int WidthInBytes,
                          unsigned int Height, unsigned int ElementSizeBytes) {
-  return count_pitched(
-      real<Row::cuMemAllocPitch>()(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes), dptr,
-      pPitch, Height);
+  Wanted wanted{product(WidthInBytes, Height)};
+  const bool is_sane = dptr != nullptr && pPitch != nullptr;
+  if (is_sane && !wanted.reserve()) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result =
+      real<Row::cuMemAllocPitch>()(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+  if (result == CUDA_SUCCESS && is_sane) {
+    count_address(MemoryKind::pitched, dptr, std::uint64_t{*pPitch} * Height, wanted);
+  }
+  return result;
 }
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInBytes, size_t Height,
                             unsigned int ElementSizeBytes) {
-  return allocate_pitched(dptr, pPitch, Height,
+  return allocate_pitched(dptr, pPitch, WidthInBytes, Height,
                           [&](CUdeviceptr* address, size_t* pitch, size_t rows) {
                             return real<Row::cuMemAllocPitch_v2>()(address, pitch, WidthInBytes,
                                                                    rows, ElementSizeBytes);
@@ -130,9 +160,8 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInByt
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr* dptr, size_t bytesize, unsigned int flags) {
-  const CUresult result = real<Row::cuMemAllocManaged>()(dptr, bytesize, flags);
-  if (result == CUDA_SUCCESS) count_address(MemoryKind::managed, dptr, bytesize);
-  return result;
+  return allocate_native(MemoryKind::managed, dptr, bytesize,
+                         [&] { return real<Row::cuMemAllocManaged>()(dptr, bytesize, flags); });
 }
 
 CUresult cuMemFree(CUdeviceptr_v1 dptr) {

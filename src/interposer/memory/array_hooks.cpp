@@ -2,6 +2,7 @@
 // Hooks: arrays and mipmapped arrays. The driver gives no addresses for them and tells no sizes.
 #include "interposer/memory/array_size.h"
 #include "interposer/memory/hook_support.h"
+#include "interposer/memory/reservation.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -19,14 +20,26 @@ CUDA_ARRAY3D_DESCRIPTOR widened(const CUDA_ARRAY3D_DESCRIPTOR_v1& narrow) {
 }
 CUDA_ARRAY3D_DESCRIPTOR widened(const CUDA_ARRAY3D_DESCRIPTOR& full) { return full; }
 
-template <class Descriptor>
-CUresult count_array(CUresult result, const CUarray* array, const Descriptor* descriptor) {
-  if (result != CUDA_SUCCESS || array == nullptr || descriptor == nullptr) return result;
-  count_here({.space = Space::array,
+// `array` is where the handle goes, and not null if there are bytes.
+template <class Array, class Create>
+CUresult create_within_limit(Space space, const Array* array, std::uint64_t bytes, Create create) {
+  Reservation reserved;
+  if (!reserved.take_here(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = create();
+  if (result != CUDA_SUCCESS) return result;
+  count_here({.space = space,
               .kind = MemoryKind::array,
               .id = number_of(*array),
-              .bytes = array_bytes(widened(*descriptor))});
+              .bytes = bytes,
+              .reserved = reserved.hand_over()});
   return result;
+}
+
+template <class Descriptor, class Create>
+CUresult create_array(CUarray* array, const Descriptor* descriptor, Create create) {
+  if (array == nullptr || descriptor == nullptr) return create(array, descriptor);
+  return create_within_limit(Space::array, array, array_bytes(widened(*descriptor)),
+                             [&] { return create(array, descriptor); });
 }
 
 }  // namespace
@@ -39,22 +52,19 @@ using interposer::real;
 using interposer::Row;
 
 CUresult cuArrayCreate(CUarray* pHandle, const CUDA_ARRAY_DESCRIPTOR_v1* pAllocateArray) {
-  return count_array(real<Row::cuArrayCreate>()(pHandle, pAllocateArray), pHandle, pAllocateArray);
+  return create_array(pHandle, pAllocateArray, real<Row::cuArrayCreate>());
 }
 
 CUresult cuArrayCreate_v2(CUarray* pHandle, const CUDA_ARRAY_DESCRIPTOR* pAllocateArray) {
-  return count_array(real<Row::cuArrayCreate_v2>()(pHandle, pAllocateArray), pHandle,
-                     pAllocateArray);
+  return create_array(pHandle, pAllocateArray, real<Row::cuArrayCreate_v2>());
 }
 
 CUresult cuArray3DCreate(CUarray* pHandle, const CUDA_ARRAY3D_DESCRIPTOR_v1* pAllocateArray) {
-  return count_array(real<Row::cuArray3DCreate>()(pHandle, pAllocateArray), pHandle,
-                     pAllocateArray);
+  return create_array(pHandle, pAllocateArray, real<Row::cuArray3DCreate>());
 }
 
 CUresult cuArray3DCreate_v2(CUarray* pHandle, const CUDA_ARRAY3D_DESCRIPTOR* pAllocateArray) {
-  return count_array(real<Row::cuArray3DCreate_v2>()(pHandle, pAllocateArray), pHandle,
-                     pAllocateArray);
+  return create_array(pHandle, pAllocateArray, real<Row::cuArray3DCreate_v2>());
 }
 
 CUresult cuArrayDestroy(CUarray hArray) {
@@ -65,14 +75,12 @@ CUresult cuArrayDestroy(CUarray hArray) {
 CUresult cuMipmappedArrayCreate(CUmipmappedArray* pHandle,
                                 const CUDA_ARRAY3D_DESCRIPTOR* pMipmappedArrayDesc,
                                 unsigned int numMipmapLevels) {
-  const CUresult result =
-      real<Row::cuMipmappedArrayCreate>()(pHandle, pMipmappedArrayDesc, numMipmapLevels);
-  if (result != CUDA_SUCCESS || pHandle == nullptr || pMipmappedArrayDesc == nullptr) return result;
-  count_here({.space = Space::mipmapped_array,
-              .kind = MemoryKind::array,
-              .id = number_of(*pHandle),
-              .bytes = mipmapped_array_bytes(*pMipmappedArrayDesc, numMipmapLevels)});
-  return result;
+  const auto create = [&] {
+    return real<Row::cuMipmappedArrayCreate>()(pHandle, pMipmappedArrayDesc, numMipmapLevels);
+  };
+  if (pHandle == nullptr || pMipmappedArrayDesc == nullptr) return create();
+  return create_within_limit(Space::mipmapped_array, pHandle,
+                             mipmapped_array_bytes(*pMipmappedArrayDesc, numMipmapLevels), create);
 }
 
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray) {

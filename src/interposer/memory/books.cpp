@@ -42,14 +42,34 @@ void Books::allocated(const Allocation& allocation, int owner_device) {
 }
 
 void Books::write_down(const Allocation& allocation, std::size_t row) {
+  const int device = device_of(allocation, row);
+  std::uint64_t less = allocation.reserved.bytes;
   if (Record* known = find(allocation.space, allocation.id)) {
     if (allocation.again == Again::adds_reference && known->kind == allocation.kind) {
       ++known->references;
+      charge(device, 0, less);
       return;
     }
-    discount(*known);
+    uncount(*known);
+    // What takes its place on the same account does so without a moment in between.
+    if (known->device == device) {
+      less += known->charged;
+    } else {
+      charge(known->device, 0, known->charged);
+    }
     records_.erase(known);
   }
+  const Record record = record_of(allocation, row);
+  if (records_.insert(record, map_) == nullptr) {
+    incomplete_ = true;
+    charge(device, 0, less);  // nobody would ever give it back
+    return;
+  }
+  count(record, 1);
+  charge(device, record.charged, less);
+}
+
+Record Books::record_of(const Allocation& allocation, std::size_t row) {
   Record record;
   record.id = allocation.id;
   record.bytes = allocation.bytes;
@@ -60,11 +80,9 @@ void Books::write_down(const Allocation& allocation, std::size_t row) {
   record.space = allocation.space;
   record.kind = allocation.kind;
   record.row = static_cast<std::uint8_t>(row);
-  if (records_.insert(record, map_) == nullptr) {
-    incomplete_ = true;
-    return;
-  }
-  count(record, 1);
+  record.device = static_cast<std::int16_t>(device_of(allocation, row));
+  if (is_ours(record)) record.charged = allocation.asked != 0 ? allocation.asked : allocation.bytes;
+  return record;
 }
 
 Taken Books::take(Space space, std::uint64_t id) {
@@ -100,6 +118,7 @@ void Books::put_back(const Taken& taken) {
     return;
   }
   count(record, 0);
+  charge(record.device, record.charged, 0);
 }
 
 void Books::retained(std::uint64_t vmm_handle) {
@@ -166,6 +185,8 @@ void Books::after_fork() {
   for (std::uint64_t& primary : primaries_) primary = 0;
   for (OwnerRow& row : rows_) row = OwnerRow{};
   totals_ = Counts{};
+  for (std::uint64_t& bytes : charged_) bytes = 0;
+  for (std::uint64_t*& place : kept_at_) place = nullptr;
 }
 
 Record* Books::find(Space space, std::uint64_t id) const {
@@ -188,6 +209,11 @@ void Books::count(const Record& record, std::uint64_t allocations) {
 }
 
 void Books::discount(const Record& record) {
+  uncount(record);
+  charge(record.device, 0, record.charged);
+}
+
+void Books::uncount(const Record& record) {
   OwnerRow& row = rows_[record.row];
   subtract(row.of(record.kind), record.bytes);
   subtract(row.all, record.bytes);

@@ -48,6 +48,12 @@ struct OwnerRow {
 // old memory is gone; but an IPC handle or a shared VMM handle may be opened twice.
 enum class Again : std::uint8_t { replaces, adds_reference };
 
+// Bytes that were set aside for an allocation before it was made, and the device that they are of.
+struct Reserved {
+  int device = kUnknownDevice;  // unknown: that of the owner
+  std::uint64_t bytes = 0;
+};
+
 struct Allocation {
   Space space = Space::address;
   MemoryKind kind = MemoryKind::plain;
@@ -55,6 +61,8 @@ struct Allocation {
   std::uint64_t id = 0;
   std::uint64_t bytes = 0;
   Owner owner = {};
+  std::uint64_t asked = 0;  // by the program, if it was less than these bytes; 0: it was not
+  Reserved reserved = {};   // becomes part of what is counted, in the same moment
 };
 
 // One reference taken out of the books, for as long as the driver may still refuse to give it up.
@@ -105,6 +113,15 @@ class Books {
   std::size_t list(MemoryKind kind, int device, std::size_t& cursor, Record* records,
                    std::size_t most) const;
 
+  // What the process itself has of a device, to the byte that the program asked for, and what it is
+  // about to have: written wherever others can read it too, from now on; null: nowhere. The latter
+  // where it was until now, and where what is there stays.
+  std::uint64_t* keep_at(int device, std::uint64_t* place);
+  // Bytes that are about to be allocated; where they were written.
+  std::uint64_t* reserve(int device, std::uint64_t bytes);
+  void cancel(const Reserved& reserved);
+  std::uint64_t charged(int device) const;
+
   // The index-th of kOwnersMax + 1 rows, the last of which is the shared one; false if nobody uses
   // it.
   bool row(std::size_t index, OwnerRow& row) const;
@@ -125,8 +142,12 @@ class Books {
   bool find_free_row(std::size_t& index) const;
   std::size_t make_row(const Owner& owner, int device);
   void write_down(const Allocation& allocation, std::size_t row);
+  int device_of(const Allocation& allocation, std::size_t row) const;
+  Record record_of(const Allocation& allocation, std::size_t row);
   void count(const Record& record, std::uint64_t allocations);
   void discount(const Record& record);
+  void uncount(const Record& record);  // as that, but for its device's account
+  void charge(int device, std::uint64_t more, std::uint64_t less);
   void learn_size(Record& record, std::uint64_t bytes);
   void drop_handle_mapping(const Mapping& mapping);
   void unmap_step_by_step(std::uint64_t begin, std::uint64_t end, Birth before);
@@ -144,6 +165,8 @@ class Books {
   std::uint64_t primaries_[kDevicesMax] = {};
   OwnerRow rows_[kOwnersMax + 1];
   Counts totals_;
+  std::uint64_t charged_[kDevicesMax] = {};
+  std::uint64_t* kept_at_[kDevicesMax] = {};
 };
 
 // The books of this process.

@@ -81,7 +81,10 @@ void Books::learn_size(Record& record, std::uint64_t bytes) {
   OwnerRow& row = rows_[record.row];
   row.of(record.kind).grow(bytes);
   row.all.grow(bytes);
-  if (is_ours(record)) totals_.grow(bytes);
+  if (!is_ours(record)) return;
+  totals_.grow(bytes);
+  record.charged = bytes;
+  charge(record.device, bytes, 0);
 }
 
 }  // namespace nvs::interposer::memory

@@ -7,6 +7,7 @@
 #include "interposer/memory/report.h"
 #include "interposer/memory/sample.h"
 #include "interposer/memory/swap/allocate.h"
+#include "interposer/memory/swap/driver_room.h"
 #include "interposer/memory/swap/free_like_driver.h"
 #include "interposer/memory/swap/lane.h"
 #include "interposer/memory/swap/ordered_streams.h"
@@ -18,7 +19,9 @@
 namespace nvs::interposer::memory {
 namespace {
 
-CUresult count_created(CUresult result, const CUcontext* context, CUdevice device) {
+template <class Call>
+CUresult create_through(const CUcontext* context, CUdevice device, Call call) {
+  const CUresult result = swap::with_room(device, call);
   if (result != CUDA_SUCCESS || context == nullptr) return result;
   books().context_created(number_of(*context), device);
   contexts::created(*context, device);
@@ -118,22 +121,24 @@ using interposer::real;
 using interposer::Row;
 
 CUresult cuCtxCreate(CUcontext* pctx, unsigned int flags, CUdevice dev) {
-  return count_created(real<Row::cuCtxCreate>()(pctx, flags, dev), pctx, dev);
+  return create_through(pctx, dev, [&] { return real<Row::cuCtxCreate>()(pctx, flags, dev); });
 }
 
 CUresult cuCtxCreate_v2(CUcontext* pctx, unsigned int flags, CUdevice dev) {
-  return count_created(real<Row::cuCtxCreate_v2>()(pctx, flags, dev), pctx, dev);
+  return create_through(pctx, dev, [&] { return real<Row::cuCtxCreate_v2>()(pctx, flags, dev); });
 }
 
 CUresult cuCtxCreate_v3(CUcontext* pctx, CUexecAffinityParam* paramsArray, int numParams,
                         unsigned int flags, CUdevice dev) {
-  return count_created(real<Row::cuCtxCreate_v3>()(pctx, paramsArray, numParams, flags, dev), pctx,
-                       dev);
+  return create_through(pctx, dev, [&] {
+    return real<Row::cuCtxCreate_v3>()(pctx, paramsArray, numParams, flags, dev);
+  });
 }
 
 CUresult cuCtxCreate_v4(CUcontext* pctx, CUctxCreateParams* ctxCreateParams, unsigned int flags,
                         CUdevice dev) {
-  return count_created(real<Row::cuCtxCreate_v4>()(pctx, ctxCreateParams, flags, dev), pctx, dev);
+  return create_through(
+      pctx, dev, [&] { return real<Row::cuCtxCreate_v4>()(pctx, ctxCreateParams, flags, dev); });
 }
 
 CUresult cuCtxDestroy(CUcontext ctx) {
@@ -158,7 +163,8 @@ CUresult cuCtxDetach(CUcontext ctx) {
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* pctx, CUdevice dev) {
-  const CUresult result = real<Row::cuDevicePrimaryCtxRetain>()(pctx, dev);
+  const CUresult result = interposer::swap::with_room(
+      dev, [&] { return real<Row::cuDevicePrimaryCtxRetain>()(pctx, dev); });
   if (result != CUDA_SUCCESS || pctx == nullptr) return result;
   interposer::contexts::primary_created(*pctx, dev);
   interposer::session::gpu_used(dev);

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <thread>
+
 #include "interposer/memory/hooks_fixture.h"
+#include "interposer/memory/swap/rooms.h"
+#include "interposer/session/memory.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -137,6 +142,149 @@ TEST_F(ContextHooksTest, OtherDevicesAndContextsStay) {
   EXPECT_EQ(hooks::cuDevicePrimaryCtxReset_v2(1000), CUDA_SUCCESS);
   EXPECT_EQ(hooks::cuCtxDestroy_v2(handle_of<CUcontext>(0x77)), CUDA_SUCCESS);
   EXPECT_EQ(bytes(MemoryKind::plain), 10U);
+}
+
+// A GPU that others' memory fills: the driver has nothing left for a context.
+class FullGpuTest : public ContextHooksTest {
+ protected:
+  static constexpr int kGpu = 1;
+  static constexpr std::uint64_t kTotal = 128 * vmm::kMiB;
+  static constexpr std::uint64_t kFirst = kTotal / 128;
+  static constexpr std::uint64_t kMost = kTotal / 8;
+
+  void SetUp() override {
+    ContextHooksTest::SetUp();
+    session::memory_start_over_in_child();
+    driver_.given = kContext;
+    driver_.result = CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  void TearDown() override { session::memory_start_over_in_child(); }
+
+  // One that has given us nothing yet.
+  static void come_under_daemon() {
+    session::memory_announces(kGpu);
+    session::memory_known(kGpu, true);
+    session::set_visible({.ordinal = kGpu, .total = kTotal, .limit = kTotal});
+    allow(0);
+  }
+  static void allow(std::uint64_t bytes) {
+    session::set_allowance({.ordinal = kGpu,
+                            .flags = wire::u32{wire::kShared},
+                            .number = room().number + 1,
+                            .bytes = bytes});
+  }
+  static swap::Room& room() { return swap::rooms[kGpu]; }
+  static std::uint64_t asked() {
+    const os::FutexGuard guard(swap::lock);
+    return room().asked;
+  }
+  // By then others have moved out.
+  static void allow_when_asked() {
+    while (asked() == 0) std::this_thread::yield();
+    allow(asked());
+  }
+  static void expect_nothing_held() {
+    EXPECT_EQ(room().asked, 0U);
+    EXPECT_EQ(room().backing, 0U);
+    EXPECT_EQ(room().for_driver, 0U);
+    EXPECT_FALSE(room().is_short);
+  }
+};
+
+TEST_F(FullGpuTest, WithoutADaemonTheDriversAnswerStandsAtOnce) {
+  EXPECT_EQ(hooks::cuCtxCreate_v2(&context_, 0, kGpu), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(hooks::cuDevicePrimaryCtxRetain(&context_, kGpu), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(hooks::cuCtxCreate_v2(&context_, 0, 1000), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(take_calls(), (Calls{"cuCtxCreate_v2", "cuDevicePrimaryCtxRetain", "cuCtxCreate_v2"}));
+}
+
+TEST_F(FullGpuTest, EveryContextIsMadeOnceOthersHaveMadeRoom) {
+  const auto is_made = [this](const char* name, auto make) {
+    session::memory_start_over_in_child();
+    come_under_daemon();
+    driver_.result = CUDA_ERROR_OUT_OF_MEMORY;
+    driver_.during = [this] {
+      if (room().backing == 0) return;
+      EXPECT_EQ(room().backing, kFirst) << "a little of it, while the driver is asked";
+      driver_.result = CUDA_SUCCESS;
+    };
+    std::thread daemon(allow_when_asked);
+    EXPECT_EQ(make(), CUDA_SUCCESS) << name;
+    daemon.join();
+    EXPECT_EQ(take_calls(), (Calls{name, name}));
+    EXPECT_EQ(row_of(kContext).device, kGpu) << "it is written down as ever";
+    EXPECT_FALSE(room().is_crowded) << "that is nothing that will have to move";
+    expect_nothing_held();
+  };
+  is_made("cuCtxCreate", [this] { return hooks::cuCtxCreate(&context_, 0, kGpu); });
+  is_made("cuCtxCreate_v2", [this] { return hooks::cuCtxCreate_v2(&context_, 0, kGpu); });
+  is_made("cuCtxCreate_v3",
+          [this] { return hooks::cuCtxCreate_v3(&context_, nullptr, 0, 0, kGpu); });
+  is_made("cuCtxCreate_v4", [this] { return hooks::cuCtxCreate_v4(&context_, nullptr, 0, kGpu); });
+  is_made("cuDevicePrimaryCtxRetain",
+          [this] { return hooks::cuDevicePrimaryCtxRetain(&context_, kGpu); });
+}
+
+// It needs more than that, or the driver has less than the daemon thinks.
+TEST_F(FullGpuTest, MoreAndMoreIsHeldUpToAPartOfTheGpu) {
+  come_under_daemon();
+  allow(kTotal);
+  std::vector<std::uint64_t> held;
+  int tries_with_most = 0;
+  driver_.during = [&] {
+    if (held.empty() || held.back() != room().backing) held.push_back(room().backing);
+    EXPECT_EQ(room().for_driver, room().backing);
+    if (room().backing == kMost) ++tries_with_most;
+    // The others have left, and nobody can make room any more.
+    if (tries_with_most == 30) room().shared = false;
+  };
+  EXPECT_EQ(hooks::cuCtxCreate_v2(&context_, 0, kGpu), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(held,
+            (std::vector<std::uint64_t>{0, kFirst, 2 * kFirst, 4 * kFirst, 8 * kFirst, kMost}));
+  expect_nothing_held();
+}
+
+TEST_F(FullGpuTest, WhatIsBeyondTheLimitIsNotWaitedFor) {
+  come_under_daemon();
+  session::set_visible({.ordinal = kGpu, .total = kTotal, .limit = kFirst - 1});
+  EXPECT_EQ(hooks::cuCtxCreate_v2(&context_, 0, kGpu), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(take_calls(), Calls{"cuCtxCreate_v2"});
+  // The first part may be had, and the second may not: then it stays with the first.
+  session::set_visible({.ordinal = kGpu, .total = kTotal, .limit = kFirst});
+  allow(kTotal);
+  int tries = 0;
+  driver_.during = [&] {
+    EXPECT_LE(room().backing, kFirst);
+    if (++tries == 40) driver_.result = CUDA_SUCCESS;
+  };
+  EXPECT_EQ(hooks::cuCtxCreate_v2(&context_, 0, kGpu), CUDA_SUCCESS);
+  expect_nothing_held();
+  // And then not even that.
+  driver_.result = CUDA_ERROR_OUT_OF_MEMORY;
+  driver_.during = [] { room().limit = room().backing > 0 ? 0 : kFirst; };
+  EXPECT_EQ(hooks::cuCtxCreate_v2(&context_, 0, kGpu), CUDA_ERROR_OUT_OF_MEMORY);
+  expect_nothing_held();
+}
+
+// Patience is time, and the driver's own is a part of it.
+TEST_F(FullGpuTest, ADriverThatIsSlowToRefuseIsAskedLessOften) {
+  come_under_daemon();
+  room().shared = false;
+  driver_.during = [] { std::this_thread::sleep_for(std::chrono::milliseconds(100)); };
+  EXPECT_EQ(hooks::cuCtxCreate_v2(&context_, 0, kGpu), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_LE(take_calls().size(), 4U);
+  expect_nothing_held();
+}
+
+TEST_F(FullGpuTest, OtherErrorsStand) {
+  come_under_daemon();
+  allow(kTotal);
+  driver_.during = [this] {
+    if (room().backing > 0) driver_.result = CUDA_ERROR_INVALID_DEVICE;
+  };
+  EXPECT_EQ(hooks::cuCtxCreate_v2(&context_, 0, kGpu), CUDA_ERROR_INVALID_DEVICE);
+  EXPECT_EQ(take_calls(), (Calls{"cuCtxCreate_v2", "cuCtxCreate_v2"}));
+  expect_nothing_held();
 }
 
 }  // namespace

@@ -30,12 +30,14 @@ void count_here(Allocation allocation) {
               device, "first used");
 }
 
-void count_handle(std::uint64_t handle, MemoryKind kind, std::uint64_t bytes, int device) {
+void count_handle(std::uint64_t handle, MemoryKind kind, std::uint64_t bytes, int device,
+                  const Reserved& reserved) {
   books().allocated({.space = Space::vmm_handle,
                      .kind = kind,
                      .id = handle,
                      .bytes = bytes,
-                     .owner = device_owner(device)},
+                     .owner = device_owner(device),
+                     .reserved = reserved},
                     device);
 }
 

@@ -29,7 +29,8 @@ int current_device();
 void count_here(Allocation allocation);
 
 // Writes down memory that belongs to a device: what the handle, or the token for one, stands for.
-void count_handle(std::uint64_t handle, MemoryKind kind, std::uint64_t bytes, int device);
+void count_handle(std::uint64_t handle, MemoryKind kind, std::uint64_t bytes, int device,
+                  const Reserved& reserved = {});
 
 // Tells the debug log of a context.
 void log_context(std::uint64_t context, RowUse use, int device, const char* event);

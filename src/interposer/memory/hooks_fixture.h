@@ -26,6 +26,12 @@ class HooksFixture : public testing::Test {
     driver_.current = handle_of<CUcontext>(kContext);
   }
 
+  // For the tests of others, whose driver has no such calls.
+  template <Row... rows>
+  static void forget() {
+    (set_real_for_test<rows>(nullptr), ...);
+  }
+
   // The counts of one kind over all owners.
   static Counts counts(MemoryKind kind) {
     Counts sum;

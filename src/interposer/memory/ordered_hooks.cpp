@@ -2,9 +2,12 @@
 // Hooks: memory that is allocated and freed in the order of a stream, and the calls that wait for
 // one: then pools give back what they have too much.
 #include "interposer/memory/hook_support.h"
+#include "interposer/memory/reservation.h"
 #include "interposer/memory/swap/free_like_driver.h"
 #include "interposer/memory/swap/ordered.h"
+#include "interposer/memory/swap/ordered_pools.h"
 #include "interposer/memory/swap/ordered_release.h"
+#include "interposer/resolve/libc.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/memory.h"
 
@@ -25,21 +28,36 @@ bool is_captured(CUstream stream) {
 CUstream legacy(CUstream stream) { return stream != nullptr ? stream : CU_STREAM_LEGACY; }
 CUstream per_thread(CUstream stream) { return stream != nullptr ? stream : CU_STREAM_PER_THREAD; }
 
-void count_movable(const swap::Allocated& made) {
+void count_movable(const swap::Allocated& made, const Reserved& reserved) {
   const Allocation allocation{.space = Space::address,
                               .kind = MemoryKind::movable,
                               .id = made.base,
                               .bytes = made.bytes,
-                              .owner = {OwnerType::context, made.context}};
+                              .owner = {OwnerType::context, made.context},
+                              .reserved = reserved};
   if (!books().allocated(allocation)) books().allocated(allocation, made.device);
+}
+
+// A pool may have its memory on another GPU than the stream, or in the host.
+bool reserve(Reservation& reserved, const swap::Ordered& wanted) {
+  if (captures::is_any() && is_captured(wanted.stream)) return true;
+  const libc::NoCancel no_cancel;
+  const int device = wanted.pool != 0 ? swap::device_of_pool(wanted.pool) : kUnknownDevice;
+  if (device != kUnknownDevice) return reserved.take(device, wanted.bytes);
+  return reserved.take_here(wanted.bytes);
 }
 
 template <class Native>
 CUresult allocate_native(CUdeviceptr* address, MemoryKind kind, const swap::Ordered& wanted,
-                         Native native) {
+                         Reservation& reserved, Native native) {
+  if (address != nullptr && !reserve(reserved, wanted)) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = native();
   if (result != CUDA_SUCCESS || is_captured(wanted.stream) || address == nullptr) return result;
-  count_here({.space = Space::address, .kind = kind, .id = *address, .bytes = wanted.bytes});
+  count_here({.space = Space::address,
+              .kind = kind,
+              .id = *address,
+              .bytes = wanted.bytes,
+              .reserved = reserved.hand_over()});
   return result;
 }
 
@@ -50,12 +68,22 @@ CUresult allocate_ordered(CUdeviceptr* address, MemoryKind kind, const swap::Ord
   const bool may_be_ours = address != nullptr && session::may_be_movable() &&
                            !(captures::is_any() && is_captured(wanted.stream));
   swap::Allocated made;
-  const swap::Got got = may_be_ours ? swap::allocate_ordered(wanted, made) : swap::Got::native;
-  if (got == swap::Got::native) return allocate_native(address, kind, wanted, native);
+  Reservation reserved;
+  const swap::Got got =
+      may_be_ours ? swap::allocate_ordered(wanted, made, reserved) : swap::Got::native;
+  if (got == swap::Got::native) return allocate_native(address, kind, wanted, reserved, native);
   *address = made.base;
   if (got == swap::Got::nothing) return CUDA_ERROR_OUT_OF_MEMORY;
-  count_movable(made);
+  count_movable(made, reserved.hand_over());
   return CUDA_SUCCESS;
+}
+
+// A null pool is an error, which the driver tells.
+template <class Native>
+CUresult allocate_from_pool(CUdeviceptr* address, const swap::Ordered& wanted, Native native) {
+  if (wanted.pool != 0) return allocate_ordered(address, MemoryKind::pool, wanted, native);
+  Reservation reserved;
+  return allocate_native(address, MemoryKind::pool, wanted, reserved, native);
 }
 
 // Under capture a node that frees is made, which the driver refuses for all memory that was not
@@ -100,8 +128,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr* dptr, size_t bytesize, CUmemoryPoo
     return real<Row::cuMemAllocFromPoolAsync>()(dptr, bytesize, pool, hStream);
   };
   const interposer::swap::Ordered wanted{bytesize, number_of(pool), legacy(hStream)};
-  if (pool == nullptr) return allocate_native(dptr, MemoryKind::pool, wanted, native);
-  return allocate_ordered(dptr, MemoryKind::pool, wanted, native);
+  return allocate_from_pool(dptr, wanted, native);
 }
 
 CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool,
@@ -110,8 +137,7 @@ CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUmemo
     return real<Row::cuMemAllocFromPoolAsync_ptsz>()(dptr, bytesize, pool, hStream);
   };
   const interposer::swap::Ordered wanted{bytesize, number_of(pool), per_thread(hStream)};
-  if (pool == nullptr) return allocate_native(dptr, MemoryKind::pool, wanted, native);
-  return allocate_ordered(dptr, MemoryKind::pool, wanted, native);
+  return allocate_from_pool(dptr, wanted, native);
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {

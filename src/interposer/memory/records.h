@@ -47,6 +47,7 @@ using Birth = std::uint64_t;
 struct Record {
   std::uint64_t id = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t charged = 0;  // what counts against a limit: bytes that the program asked for
   std::uint64_t owner_value = 0;
   Birth birth = 0;
   std::uint32_t references = 0;
@@ -55,13 +56,14 @@ struct Record {
   MemoryKind kind = MemoryKind::plain;
   OwnerType owner_type = OwnerType::context;
   std::uint8_t row = 0;
+  std::int16_t device = 0;  // on whose account it is; none if negative
 
   Owner owner() const { return {owner_type, owner_value}; }
   bool used() const { return space != Space::none; }
   std::uint64_t hash() const { return spread(id + static_cast<std::uint64_t>(space)); }
   bool same_key(const Record& other) const { return id == other.id && space == other.space; }
 };
-static_assert(sizeof(Record) == 48);
+static_assert(sizeof(Record) == 56);
 
 // A range of addresses at which a VMM handle is mapped. The handle's own birth goes with it: the
 // value may mean another memory by the time the mapping ends.

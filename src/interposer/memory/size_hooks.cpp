@@ -6,10 +6,14 @@
 #include "interposer/memory/visible.h"
 #include "interposer/session/gpu_by_uuid.h"
 #include "interposer/session/memory.h"
+#include "interposer/session/onlooker.h"
 #include "interposer/session/session.h"
 
 namespace nvs::interposer::memory {
 namespace {
+
+// A total of the driver's that was not asked for.
+constexpr std::uint64_t kAny = ~std::uint64_t{0};
 
 bool find_current(Visible& visible) {
   CUdevice device = kUnknownDevice;
@@ -26,14 +30,22 @@ bool find_of_device(CUdevice device, Visible& visible) {
 }
 
 // Devices of NVML are found by what they are called: their order may be another one, and a program
-// may see fewer of them. Tools that only look have no session and see what is there.
+// may see fewer of them. Tools that only look have no session; they see what is there, or their
+// tenant's limit.
 bool find_of_nvml(nvmlDevice_t device, Visible& visible) {
   constexpr unsigned kTextMax = 96;
   char text[kTextMax] = {};
   const auto ask = real<Row::nvmlDeviceGetUUID>();
-  if (!session::has_any_daemon() || ask == nullptr) return false;
+  const bool has_session = session::has_any_daemon();
+  if (ask == nullptr || (!has_session && !session::may_look())) return false;
   if (ask(device, text, kTextMax) != NVML_SUCCESS) return false;
-  return find_visible(session::gpu_by_uuid(text), visible);
+  if (has_session) return find_visible(session::gpu_by_uuid(text), visible);
+  session::Sight sight;
+  if (!session::look_at_limit(text, sight)) return false;
+  if (sight.total != 0) visible.total = sight.total;
+  visible.free = visible.total;  // what other tenants have is none of its business
+  narrow_to(sight.limit, visible);
+  return true;
 }
 
 }  // namespace
@@ -52,9 +64,10 @@ CUresult cuMemGetInfo(unsigned int* free, unsigned int* total) {
 
 CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
   const CUresult result = real<Row::cuMemGetInfo_v2>()(free, total);
-  Visible visible;
-  if (result != CUDA_SUCCESS || !find_current(visible)) return result;
-  if (free != nullptr) *free = visible.free();
+  if (result != CUDA_SUCCESS) return result;
+  Visible visible{total != nullptr ? *total : kAny, free != nullptr ? *free : 0};
+  if (!find_current(visible)) return result;
+  if (free != nullptr) *free = visible.free;
   if (total != nullptr) *total = visible.total;
   return result;
 }
@@ -62,7 +75,7 @@ CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
 // What does not fit into 32 bits is as much as does.
 CUresult cuDeviceTotalMem(unsigned int* bytes, CUdevice dev) {
   const CUresult result = real<Row::cuDeviceTotalMem>()(bytes, dev);
-  Visible visible;
+  Visible visible{kAny};
   if (result != CUDA_SUCCESS || !find_of_device(dev, visible)) return result;
   if (visible.total < *bytes) *bytes = static_cast<unsigned int>(visible.total);
   return result;
@@ -70,28 +83,31 @@ CUresult cuDeviceTotalMem(unsigned int* bytes, CUdevice dev) {
 
 CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice dev) {
   const CUresult result = real<Row::cuDeviceTotalMem_v2>()(bytes, dev);
-  Visible visible;
-  if (result != CUDA_SUCCESS || !find_of_device(dev, visible)) return result;
+  if (result != CUDA_SUCCESS) return result;
+  Visible visible{*bytes};
+  if (!find_of_device(dev, visible)) return result;
   *bytes = visible.total;
   return result;
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) {
   const nvmlReturn_t result = real<Row::nvmlDeviceGetMemoryInfo>()(device, memory);
-  Visible visible;
-  if (result != NVML_SUCCESS || !find_of_nvml(device, visible)) return result;
-  *memory = {visible.total, visible.free(), visible.total - visible.free()};
+  if (result != NVML_SUCCESS) return result;
+  Visible visible{memory->total, memory->free};
+  if (!find_of_nvml(device, visible)) return result;
+  *memory = {visible.total, visible.free, visible.used()};
   return result;
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t* memory) {
   const nvmlReturn_t result = real<Row::nvmlDeviceGetMemoryInfo_v2>()(device, memory);
-  Visible visible;
-  if (result != NVML_SUCCESS || !find_of_nvml(device, visible)) return result;
+  if (result != NVML_SUCCESS) return result;
+  Visible visible{memory->total, memory->free};
+  if (!find_of_nvml(device, visible)) return result;
   memory->total = visible.total;
   memory->reserved = 0;
-  memory->free = visible.free();
-  memory->used = visible.total - visible.free();
+  memory->free = visible.free;
+  memory->used = visible.used();
   return result;
 }
 

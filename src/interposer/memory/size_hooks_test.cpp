@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_api/nvml.h"
+#include "interposer/memory/fake_account.h"
 #include "interposer/memory/movable_fixture.h"
 #include "interposer/session/client.h"
 
@@ -92,6 +93,40 @@ TEST_F(SizeHooksTest, WhatTheDriverAllocatedCountsToo) {
   CUdeviceptr address = 0;
   hooks::cuMemAllocManaged(&address, kManaged, 1);
   expect_all(kSeen, kSeen - kRegions - kManaged);
+}
+
+TEST_F(SizeHooksTest, NoneIsMoreThanTheTenantsLimitLeaves) {
+  constexpr std::uint64_t kLimit = std::uint64_t{1} << 30U;
+  constexpr std::uint64_t kAsked = kRegionBytes + 100;
+  account::FakeAccount tenant;
+  tenant.lend();
+  account::gpu_numbered(0, 0);
+  expect_all(kSeen, kSeen - kRegions);
+  EXPECT_EQ(tenant.used(), kAsked);
+  tenant.set_limit(kLimit);
+  expect_all(kLimit, kLimit - kAsked);
+  tenant.set_used(12345, 1);  // another process
+  expect_all(kLimit, kLimit - kAsked - 12345);
+  tenant.set_limit(kAsked);  // less than there is
+  expect_all(kAsked, 0);
+  tenant.set_limit(kSeen - 1);  // rounding is not the program's
+  expect_all(kSeen - 1, kSeen - kRegions);
+  tenant.set_limit(kSeen * 2);
+  expect_all(kSeen, kSeen - kRegions);
+}
+
+TEST_F(SizeHooksTest, ALimitHoldsWhereTheDriverSaysTheRest) {
+  account::FakeAccount tenant(kSeen);
+  tenant.lend();
+  account::gpu_numbered(0, 0);
+  swap::rooms[0].total = 0;
+  ask();
+  EXPECT_EQ(total_, kSeen);
+  EXPECT_EQ(free_, 5U);
+  EXPECT_EQ(device_, kSeen);
+  EXPECT_EQ(nvml_.total, kSeen);
+  EXPECT_EQ(nvml_.free, 5U);
+  EXPECT_EQ(nvml_.used, kSeen - 5);
 }
 
 TEST_F(SizeHooksTest, FreeIsNeverBelowNothing) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that a program creates and maps itself, on a driver that knows what is mapped where.
 #include <chrono>
+#include <functional>
 #include <map>
 #include <set>
 #include <thread>
@@ -40,6 +41,7 @@ struct Pages {
   std::uint64_t last_address = std::uint64_t{3} << 40U;
   int maps_left = -1;  // until the one that fails
   int copies = 0;
+  std::function<void()> in_release;
 };
 Pages pages;
 
@@ -61,6 +63,7 @@ CUresult create(CUmemGenericAllocationHandle* out, size_t, const CUmemAllocation
   return CUDA_SUCCESS;
 }
 CUresult release(CUmemGenericAllocationHandle handle) {
+  if (pages.in_release) pages.in_release();
   return pages.handles.erase(handle) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 CUresult map(CUdeviceptr address, size_t size, size_t, CUmemGenericAllocationHandle handle,
@@ -151,12 +154,6 @@ class ViewHooksTest : public HooksFixture {
            Row::cuCtxPushCurrent_v2, Row::cuCtxPopCurrent_v2, Row::cuMemExportToShareableHandle>();
   }
 
-  // For the tests of others, whose driver has no such calls.
-  template <Row... rows>
-  static void forget() {
-    (set_real_for_test<rows>(nullptr), ...);
-  }
-
   CUmemGenericAllocationHandle make(std::uint64_t size, CUresult expected = CUDA_SUCCESS) {
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -166,6 +163,10 @@ class ViewHooksTest : public HooksFixture {
     CUmemGenericAllocationHandle handle = 0;
     EXPECT_EQ(hooks::cuMemCreate(&handle, size, &prop, 0), expected);
     return handle;
+  }
+  static CUresult give_out(CUmemGenericAllocationHandle token, std::uint64_t& exported) {
+    return hooks::cuMemExportToShareableHandle(&exported, token,
+                                               CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
   }
   static CUresult allow(std::uint64_t address, int device) {
     const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, device},
@@ -216,6 +217,32 @@ TEST_F(ViewHooksTest, LivesUntilItsLastView) {
   EXPECT_EQ(hooks::cuMemUnmap(kSecond, kBytes), CUDA_SUCCESS);
   EXPECT_EQ(bytes(MemoryKind::movable), kBytes);
   EXPECT_EQ(hooks::cuMemRelease(handle), CUDA_SUCCESS);
+  expect_nothing_left();
+}
+
+// As another thread might do it, while the first of them is taken apart.
+TEST_F(ViewHooksTest, WhatIsOverIsEndedOnce) {
+  const CUmemGenericAllocationHandle tokens[] = {make(kBytes), make(kBytes)};
+  std::uint64_t address = kFirst;
+  for (const auto token : tokens) {
+    hooks::cuMemMap(address, kBytes, 0, token, 0);
+    std::uint64_t exported = 0;
+    EXPECT_EQ(give_out(token, exported), CUDA_SUCCESS);
+    hooks::cuMemRelease(token);
+    address += kBytes;
+  }
+  int releases = 0;
+  pages.in_release = [&] {
+    ++releases;
+    CUmemAllocationProp prop{};
+    for (const auto token : tokens) {
+      EXPECT_EQ(hooks::cuMemRelease(token), CUDA_ERROR_INVALID_VALUE);
+      EXPECT_EQ(hooks::cuMemGetAllocationPropertiesFromHandle(&prop, token),
+                CUDA_ERROR_INVALID_VALUE);
+    }
+  };
+  EXPECT_EQ(hooks::cuMemUnmap(kFirst, 2 * kBytes), CUDA_SUCCESS);
+  EXPECT_EQ(releases, 2);
   expect_nothing_left();
 }
 
@@ -311,9 +338,7 @@ TEST_F(ViewHooksTest, ACaptureIsWaitedForAndNotBroken) {
     captures::ended(captured);
   });
   std::uint64_t exported = 0;
-  EXPECT_EQ(hooks::cuMemExportToShareableHandle(&exported, token,
-                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-            CUDA_SUCCESS);
+  EXPECT_EQ(give_out(token, exported), CUDA_SUCCESS);
   capturing.join();
   EXPECT_FALSE(broke_a_capture);
   EXPECT_EQ(handle_at(kFirst), exported);
@@ -328,18 +353,14 @@ TEST_F(ViewHooksTest, AllOfItInOneHandleShowsInEveryView) {
   allow(kFirst, kGpu);
   const auto before = pages.mapped;
   std::uint64_t exported = 0;
-  const auto give_out = [&] {
-    return hooks::cuMemExportToShareableHandle(&exported, token,
-                                               CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-  };
   for (int good = 0; good < 3; ++good) {  // for the copy, and in two views
     pages.maps_left = good;
-    EXPECT_EQ(give_out(), CUDA_ERROR_UNKNOWN);
+    EXPECT_EQ(give_out(token, exported), CUDA_ERROR_UNKNOWN);
     EXPECT_TRUE(pages.mapped == before);
     EXPECT_EQ(pages.handles.size(), 2U);
     EXPECT_EQ(bytes(MemoryKind::movable), kBytes);
   }
-  EXPECT_EQ(give_out(), CUDA_SUCCESS);
+  EXPECT_EQ(give_out(token, exported), CUDA_SUCCESS);
   EXPECT_GT(pages.copies, 0);
   EXPECT_EQ(pages.handles, std::set<std::uint64_t>{exported});
   EXPECT_EQ(pages.mapped.size(), 2U);
@@ -351,10 +372,10 @@ TEST_F(ViewHooksTest, AllOfItInOneHandleShowsInEveryView) {
   EXPECT_EQ(bytes(MemoryKind::movable), 0U);
   EXPECT_EQ(bytes(MemoryKind::vmm), kBytes);
   const std::uint64_t first = exported;
-  EXPECT_EQ(give_out(), CUDA_SUCCESS);
+  EXPECT_EQ(give_out(token, exported), CUDA_SUCCESS);
   EXPECT_EQ(exported, first) << "there is only one";
   hooks::cuMemRelease(token);
-  EXPECT_EQ(give_out(), CUDA_ERROR_INVALID_VALUE) << "it was released";
+  EXPECT_EQ(give_out(token, exported), CUDA_ERROR_INVALID_VALUE) << "it was released";
   hooks::cuMemUnmap(kFirst, kBytes);
   EXPECT_EQ(bytes(MemoryKind::vmm), kBytes);
   hooks::cuMemUnmap(kSecond, kBytes);
@@ -365,9 +386,7 @@ TEST_F(ViewHooksTest, OneChunkHasItsHandleAlready) {
   const auto token = make(kUnit);
   hooks::cuMemMap(kFirst, kUnit, 0, token, 0);
   std::uint64_t exported = 0;
-  EXPECT_EQ(hooks::cuMemExportToShareableHandle(&exported, token,
-                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-            CUDA_SUCCESS);
+  EXPECT_EQ(give_out(token, exported), CUDA_SUCCESS);
   EXPECT_EQ(exported, handle_at(kFirst));
   EXPECT_EQ(pages.copies, 0);
   EXPECT_EQ(swap::regions.pinned(kGpu).total(), kUnit);

@@ -7,18 +7,36 @@
 #include "interposer/session/memory.h"
 
 namespace nvs::interposer::memory {
+namespace {
+
+bool find_shared(int gpu, Visible& visible) {
+  if (!session::has_daemon(gpu)) return false;
+  std::uint64_t total = 0;
+  {
+    const os::FutexGuard guard(swap::lock);
+    total = swap::rooms[gpu].total;
+  }
+  if (total == 0) return false;
+  const std::uint64_t used = swap::allocated_bytes(gpu);
+  visible = {total, total > used ? total - used : 0};
+  return true;
+}
+
+}  // namespace
+
+void narrow_to(const account::Limit& limit, Visible& visible) {
+  if (limit.bytes < visible.total) visible.total = limit.bytes;
+  if (limit.left < visible.free) visible.free = limit.left;
+}
 
 bool find_visible(int gpu, Visible& visible) {
   if (gpu < 0 || gpu >= gate::kGpusMax || !session::has_any_daemon()) return false;
   const libc::NoCancel no_cancel;
-  if (!session::has_daemon(gpu)) return false;
-  {
-    const os::FutexGuard guard(swap::lock);
-    visible.total = swap::rooms[gpu].total;
-  }
-  if (visible.total == 0) return false;
-  visible.used = swap::allocated_bytes(gpu);
-  return true;
+  const bool is_shared = find_shared(gpu, visible);
+  account::Limit limit;
+  const bool is_limited = account::find_limit(gpu, limit);
+  if (is_limited) narrow_to(limit, visible);
+  return is_shared || is_limited;
 }
 
 }  // namespace nvs::interposer::memory

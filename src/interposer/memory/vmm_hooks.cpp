@@ -2,11 +2,13 @@
 // Hooks: virtual memory management, where memory and addresses are apart. The memory belongs to a
 // device, and no context takes it along.
 #include "interposer/memory/hook_support.h"
+#include "interposer/memory/reservation.h"
 #include "interposer/memory/sample.h"
 #include "interposer/memory/swap/created.h"
 #include "interposer/memory/swap/query.h"
 #include "interposer/memory/swap/solid.h"
 #include "interposer/memory/swap/view_calls.h"
+#include "interposer/session/session.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -20,6 +22,13 @@ int device_of_handle(CUmemGenericAllocationHandle handle) {
   auto* ask = real<Row::cuMemGetAllocationPropertiesFromHandle>();
   if (ask == nullptr || ask(&prop, handle) != CUDA_SUCCESS) return kUnknownDevice;
   return device_of(prop.location);
+}
+
+// It needs no context, so that the daemon may not have heard of the GPU.
+bool reserve(Reservation& reserved, const CUmemLocation& location, std::uint64_t bytes) {
+  if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) return true;
+  session::gpu_seen(location.id);
+  return reserved.take(location.id, bytes);
 }
 
 // Memory of cuMemAlloc that is really ours: a program that tried this on the driver's own would be
@@ -49,19 +58,22 @@ using interposer::Row;
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
                      const CUmemAllocationProp* prop, unsigned long long flags) {
-  if (handle != nullptr && prop != nullptr && flags == 0) {
+  Reservation reserved;
+  const bool is_sane = handle != nullptr && prop != nullptr;
+  if (is_sane && !reserve(reserved, prop->location, size)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (is_sane && flags == 0) {
     std::uint64_t token = 0;
     const interposer::swap::Got got = interposer::swap::create(size, *prop, token);
     if (got == interposer::swap::Got::nothing) return CUDA_ERROR_OUT_OF_MEMORY;
     if (got == interposer::swap::Got::memory) {
-      count_handle(token, MemoryKind::movable, size, prop->location.id);
+      count_handle(token, MemoryKind::movable, size, prop->location.id, reserved.hand_over());
       *handle = token;
       return CUDA_SUCCESS;
     }
   }
   const CUresult result = real<Row::cuMemCreate>()(handle, size, prop, flags);
-  if (result != CUDA_SUCCESS || handle == nullptr || prop == nullptr) return result;
-  count_handle(*handle, MemoryKind::vmm, size, device_of(prop->location));
+  if (result != CUDA_SUCCESS || !is_sane) return result;
+  count_handle(*handle, MemoryKind::vmm, size, device_of(prop->location), reserved.hand_over());
   return result;
 }
 

@@ -142,7 +142,7 @@ CUresult make_where_room_is(const Place& place, const vmm::Split& split, std::ui
       give_room(gpu, split.bytes);
       return result;
     }
-    ask_again(gpu, split.bytes);
+    ask_again(gpu, split.bytes, split.bytes);
     if (!take_room(gpu, split.bytes, true)) return result;
   }
 }

@@ -27,29 +27,6 @@ bool is_for_us(const CUmemAllocationProp& prop) {
   return memory::current_device() == prop.location.id && !unified::is_for_us(gpu);
 }
 
-// With no lock held. Nobody can name it any more, so it is first forgotten and then taken apart:
-// what of its chunks is on the move finds no view.
-void end_if_over(std::uint64_t token) {
-  std::uint64_t home = 0;
-  std::uint64_t solid = 0;
-  {
-    const os::FutexGuard guard(view_lock);
-    Created* created = view_table.find(token);
-    if (created == nullptr || !created->is_over()) return;
-    solid = created->solid;
-    home = created->home.base;
-    view_table.remove(created);
-    count_created();
-  }
-  memory::books().take(memory::Space::vmm_handle, token);
-  if (solid != 0) {
-    real<Row::cuMemRelease>()(solid);
-  } else {
-    const os::FutexGuard guard(lock);
-    end_allocation(home);
-  }
-}
-
 }  // namespace
 
 Got create(std::uint64_t bytes, const CUmemAllocationProp& prop, std::uint64_t& token) {
@@ -68,8 +45,39 @@ std::uint64_t add_created(std::uint64_t home, const vmm::Split& split,
 void drop_created(std::uint64_t token) {
   const os::FutexGuard guard(view_lock);
   Created* created = view_table.find(token);
-  if (created != nullptr) view_table.remove(created);
+  if (created != nullptr) {
+    view_table.take_out(created);
+    view_table.drop(created);
+  }
   count_created();
+}
+
+// In the same moment in which nobody refers to it any more, so that nobody else can end it too.
+void take_if_over(Created* created, Created*& over) {
+  if (!created->is_over()) return;
+  view_table.take_out(created);
+  count_created();
+  created->next_over = over;
+  over = created;
+}
+
+// Nobody can name them any more: what of their chunks is on the move finds no view.
+void end_all(Created* over) {
+  while (over != nullptr) {
+    const Created one = *over;
+    {
+      const os::FutexGuard guard(view_lock);
+      view_table.drop(over);
+    }
+    over = one.next_over;
+    memory::books().take(memory::Space::vmm_handle, one.token);
+    if (one.solid != 0) {
+      real<Row::cuMemRelease>()(one.solid);
+    } else {
+      const os::FutexGuard guard(lock);
+      end_allocation(one.home.base);
+    }
+  }
 }
 
 CUresult prop_of(std::uint64_t token, CUmemAllocationProp* prop) {
@@ -96,13 +104,15 @@ bool retain_at(std::uint64_t address, std::uint64_t& token) {
 
 CUresult release(std::uint64_t token) {
   const libc::NoCancel no_cancel;
+  Created* over = nullptr;
   {
     const os::FutexGuard guard(view_lock);
     Created* created = view_table.find(token);
     if (created == nullptr || created->references == 0) return CUDA_ERROR_INVALID_VALUE;
     --created->references;
+    take_if_over(created, over);
   }
-  end_if_over(token);
+  end_all(over);
   return CUDA_SUCCESS;
 }
 

@@ -27,4 +27,10 @@ std::uint64_t add_created(std::uint64_t home, const vmm::Split& split,
                           const CUmemAllocationProp& prop);
 void drop_created(std::uint64_t token);
 
+// With the lock of views held: forgets it if nobody refers to it any more, and puts it in front of
+// the others of the row.
+void take_if_over(vmm::Created* created, vmm::Created*& over);
+// Takes a row of them apart. With no lock held.
+void end_all(vmm::Created* over);
+
 }  // namespace nvs::interposer::swap

@@ -200,7 +200,13 @@ bool Lane::is_done(int slot) const {
 
 bool Lane::wait(int slot) const {
   const Streams& streams = table[streams_];
-  return real<Row::cuEventSynchronize>()(streams.events[slot]) == CUDA_SUCCESS;
+  if (real<Row::cuEventSynchronize>()(streams.events[slot]) == CUDA_SUCCESS) return true;
+  // As above: if the context is not broken, it may be under way all the same.
+  const InContext current(streams.context);
+  for (CUstream stream : {streams.out, streams.in}) {
+    if (current.is_set()) real<Row::cuStreamSynchronize>()(stream);
+  }
+  return false;
 }
 
 bool Lane::begin_hashes(int first_slot, const Stretch* chunks, int count) const {
@@ -220,8 +226,10 @@ bool Lane::begin_hashes(int first_slot, const Stretch* chunks, int count) const 
 
 bool Lane::end_hash(int first_slot, int slot, Content& content) const {
   const Streams& streams = table[streams_];
-  if (real<Row::cuEventSynchronize>()(streams.hash_events[first_slot]) != CUDA_SUCCESS)
+  if (real<Row::cuEventSynchronize>()(streams.hash_events[first_slot]) != CUDA_SUCCESS) {
+    real<Row::cuStreamSynchronize>()(streams.hash);  // it may still read what is about to go
     return false;
+  }
   const Digest& digest = streams.seen[slot];
   content = {{digest.low, digest.high}, digest.not_zero == 0};
   return true;

@@ -34,7 +34,8 @@ class Lane {
             std::uint64_t bytes) const;
   bool set_to_zero(int slot, std::uint64_t device, std::uint64_t bytes) const;
   bool is_done(int slot) const;
-  // False: the context is broken or the driver is gone, and nobody knows what was copied.
+  // False: the context is broken or the driver is gone, and nobody knows what was copied. Nothing
+  // of it is under way any more.
   bool wait(int slot) const;
 
   bool is_same(const Lane& other) const { return streams_ == other.streams_; }

@@ -148,11 +148,14 @@ void end_free(std::uint64_t address, const Free& free, CUresult recorded) {
 
 }  // namespace
 
-Got allocate_ordered(const Ordered& wanted, Allocated& made) {
+Got allocate_ordered(const Ordered& wanted, Allocated& made, memory::Reservation& reserved) {
   if (wanted.bytes == 0 || !session::may_be_movable()) return Got::native;
   const libc::NoCancel no_cancel;
   StreamPlace place;
   if (find_stream(wanted.stream, place) != CUDA_SUCCESS) return Got::native;
+  const int pools = wanted.pool != 0 ? device_of_pool(wanted.pool) : memory::kUnknownDevice;
+  const int device = pools != memory::kUnknownDevice ? pools : place.device;
+  if (!reserved.take(device, wanted.bytes)) return Got::nothing;
   if (!know_pools_of(place.device)) return Got::native;
   const std::uint64_t pool = wanted.pool != 0 ? wanted.pool : current_pool(place.device);
   made = {0, wanted.bytes, place.context, place.device, pool};

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "cuda_api/cuda_types.h"
+#include "interposer/memory/reservation.h"
 #include "interposer/memory/swap/allocate.h"
 
 namespace nvs::interposer::swap {
@@ -18,7 +19,7 @@ struct Ordered {
   CUstream stream = nullptr;
 };
 // May wait until there is room. `made`: what came of it, if there is memory.
-Got allocate_ordered(const Ordered& wanted, Allocated& made);
+Got allocate_ordered(const Ordered& wanted, Allocated& made, memory::Reservation& reserved);
 
 // Of memory of ours, however it was allocated.
 CUresult free_ordered(std::uint64_t address, CUstream stream);

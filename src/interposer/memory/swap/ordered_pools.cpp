@@ -3,6 +3,7 @@
 
 #include "interposer/exports/real.h"
 #include "interposer/memory/hook_support.h"
+#include "interposer/memory/slot_table.h"
 #include "interposer/memory/swap/allocate.h"
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/rooms.h"
@@ -16,6 +17,17 @@ using vmm::HeapPool;
 // 0: to be asked.
 constinit std::atomic<std::uint64_t> current[gate::kGpusMax] = {};
 constinit std::atomic<std::uint64_t> defaults[gate::kGpusMax] = {};
+
+// Pools that programs made and that are not ours: where their memory is.
+struct DriversPool {
+  std::uint64_t handle = 0;
+  int device = memory::kUnknownDevice;
+
+  bool used() const { return handle != 0; }
+  std::uint64_t hash() const { return memory::spread(handle); }
+  bool same_key(const DriversPool& other) const { return handle == other.handle; }
+};
+constinit memory::SlotTable<DriversPool> drivers_pools;  // with the lock
 
 bool is_gpu(int device) { return device >= 0 && device < gate::kGpusMax; }
 
@@ -39,15 +51,30 @@ bool is_ours(const CUmemPoolProps& props) {
          props.location.type == CU_MEM_LOCATION_TYPE_DEVICE && is_gpu(props.location.id);
 }
 
+int device_of(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : memory::kHostDevice;
+}
+
+void write_down_drivers(const DriversPool& pool) {
+  const os::FutexGuard guard(lock);
+  if (DriversPool* known = drivers_pools.find(pool)) drivers_pools.erase(known);
+  drivers_pools.insert(pool, &os::map_pages);
+}
+
 }  // namespace
 
 void pool_created(std::uint64_t pool, const CUmemPoolProps& props) {
-  if (is_ours(props)) write_down(pool, props.location.id, 0, props.maxSize);
+  if (is_ours(props)) {
+    write_down(pool, props.location.id, 0, props.maxSize);
+  } else {
+    write_down_drivers({pool, device_of(props.location)});
+  }
 }
 
 void pool_ends(std::uint64_t pool) {
   const Looking looking;
   const os::FutexGuard guard(lock);
+  if (DriversPool* drivers = drivers_pools.find({pool})) drivers_pools.erase(drivers);
   HeapPool* known = stream_heap.find_pool(pool);
   if (known == nullptr) return;
   for (auto& one : current) {
@@ -107,6 +134,13 @@ bool find_pool_device(std::uint64_t pool, int& device) {
   return known != nullptr;
 }
 
+int device_of_pool(std::uint64_t pool) {
+  const os::FutexGuard guard(lock);
+  if (const HeapPool* ours = stream_heap.find_pool(pool)) return ours->device;
+  const DriversPool* drivers = drivers_pools.find({pool});
+  return drivers != nullptr ? drivers->device : memory::kUnknownDevice;
+}
+
 PoolUsage pool_usage(std::uint64_t pool) {
   const os::FutexGuard guard(lock);
   const HeapPool* known = stream_heap.find_pool(pool);
@@ -128,6 +162,7 @@ void forget_high(std::uint64_t pool, High which) {
 void forget_pools_in_child() {
   for (auto& one : current) one.store(0, std::memory_order_relaxed);
   for (auto& one : defaults) one.store(0, std::memory_order_relaxed);
+  drivers_pools.forget();
 }
 
 }  // namespace nvs::interposer::swap

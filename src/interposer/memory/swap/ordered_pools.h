@@ -19,7 +19,10 @@ void pool_threshold_set(std::uint64_t pool, std::uint64_t bytes);
 bool know_pools_of(int device);
 std::uint64_t current_pool(int device);
 bool is_default_pool(std::uint64_t pool);
+// Of one of ours.
 bool find_pool_device(std::uint64_t pool, int& device);
+// Of anybody's: where its memory is, memory::kHostDevice or memory::kUnknownDevice.
+int device_of_pool(std::uint64_t pool);
 
 struct PoolUsage {
   std::uint64_t reserved = 0;

@@ -51,11 +51,13 @@ bool may_allocate(int gpu, std::uint64_t bytes) {
   return has <= room.limit && bytes <= room.limit - has;
 }
 
-// Where all fit, each is allowed a good part of what is free.
+// Where all fit, each is allowed a good part of what is free. What is not ours has no part in it:
+// it never moves, and without a context nothing can be got ready for that.
 bool has_little_room(int gpu) {
   const Room& room = rooms[gpu];
-  const std::uint64_t needs =
-      regions.sums(gpu).total() + unified::claimed(gpu) + room.backing + room.asked;
+  const std::uint64_t wanted = room.backing + room.asked;
+  const std::uint64_t needs = regions.sums(gpu).total() + unified::claimed(gpu) +
+                              (wanted > room.for_driver ? wanted - room.for_driver : 0);
   return room.shared && room.number != 0 && room.allowed < needs + needs / kLittlePart;
 }
 
@@ -94,7 +96,8 @@ void start_over_in_child() {
   host_room.forget();
   for (Room& room : rooms) {
     room.allowed = room.number = room.total = room.limit = 0;
-    room.backing = room.asked = room.copied_out = room.copied_in = room.brought = 0;
+    room.backing = room.asked = room.for_driver = room.copied_out = room.copied_in = room.brought =
+        0;
     room.is_free = room.shared = room.is_crowded = room.is_short = false;
     room.changes.store(0, std::memory_order_relaxed);
   }

@@ -30,6 +30,7 @@ struct Room {
   std::uint64_t limit;       // what may be allocated in all; only if there is a total
   std::uint64_t backing;     // bytes that threads are getting pages for; they count as resident
   std::uint64_t asked;       // bytes that threads wait for
+  std::uint64_t for_driver;  // of these two: for what the driver has itself (driver_room.h)
   std::uint64_t copied_out;  // all in all
   std::uint64_t copied_in;
   std::uint64_t brought;  // of what Unified Memory claims (unified/claim.h): is on the GPU

@@ -131,8 +131,8 @@ CUresult copy_to_one_handle(Created& created, CUmemGenericAllocationHandle& hand
   return result;
 }
 
+// In place of what it was, so that it counts all the time.
 void count_as_fixed(std::uint64_t token, std::uint64_t bytes, int device) {
-  memory::books().take(memory::Space::vmm_handle, token);
   memory::count_handle(token, memory::MemoryKind::vmm, bytes, device);
 }
 

@@ -72,11 +72,11 @@ void give_room(int gpu, std::uint64_t bytes) {
   changed(gpu);
 }
 
-void ask_again(int gpu, std::uint64_t bytes) {
+void ask_again(int gpu, std::uint64_t bytes, std::uint64_t anew) {
   {
     const os::FutexGuard guard(lock);
     rooms[gpu].backing -= bytes;
-    rooms[gpu].asked += bytes;
+    rooms[gpu].asked += anew;
     rooms[gpu].is_short = true;
     changed(gpu);
   }

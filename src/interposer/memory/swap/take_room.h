@@ -14,8 +14,8 @@ namespace nvs::interposer::swap {
 bool take_room(int gpu, std::uint64_t bytes, bool asks);
 void give_room(int gpu, std::uint64_t bytes);
 // Room where the driver has nothing is not taken for ours, or nobody would ever find out what is
-// missing: it counts as asked for until it is taken again.
-void ask_again(int gpu, std::uint64_t bytes);
+// missing: it counts as asked for until it is taken again; or as much as `anew` instead.
+void ask_again(int gpu, std::uint64_t bytes, std::uint64_t anew);
 // Whether others use the GPU.
 bool is_shared(int gpu);
 

@@ -126,18 +126,14 @@ Tried try_to_allow(const Range& range, const Wishes& wishes, Where where, CUresu
   return Tried::done;
 }
 
-// With the lock held. Those that nobody refers to any more, in a row; the caller does, until it has
-// gone through them.
+// With the lock held. Those that nobody refers to any more, in a row.
 Created* remove_views(const Range& range) {
   Created* over = nullptr;
   for (View* view = view_table.first_in(range); view != nullptr;
        view = view_table.first_in(range)) {
     Created* created = view->created;
     view_table.remove_view(view);
-    if (!created->is_over()) continue;
-    created->references = 1;
-    created->next_over = over;
-    over = created;
+    take_if_over(created, over);
   }
   return over;
 }
@@ -189,11 +185,7 @@ CUresult unmap_range(const Range& range) {
     over = remove_views(range);
   }
   memory::books().unmapped(range.begin, range.bytes, before);
-  while (over != nullptr) {
-    const std::uint64_t token = over->token;
-    over = over->next_over;
-    release(token);
-  }
+  end_all(over);
   return CUDA_SUCCESS;
 }
 

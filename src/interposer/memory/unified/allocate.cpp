@@ -85,7 +85,7 @@ void prefer(int gpu, CUdeviceptr address, std::uint64_t bytes) {
 
 }  // namespace
 
-Got allocate(int gpu, std::uint64_t bytes, std::uint64_t& address) {
+Got allocate(int gpu, std::uint64_t bytes, std::uint64_t& address, const Charge& charge) {
   if (bytes == 0) return Got::native;
   const libc::NoCancel no_cancel;
   const bool is_shared = session::has_any_daemon() && session::has_daemon(gpu);
@@ -108,7 +108,9 @@ Got allocate(int gpu, std::uint64_t bytes, std::uint64_t& address) {
           .kind = MemoryKind::unified,
           .id = made,
           .bytes = bytes,
-          .owner = memory::current_context()});
+          .owner = memory::current_context(),
+          .asked = charge.asked,
+          .reserved = charge.reserved.hand_over()});
   address = made;
   return Got::memory;
 }
@@ -128,5 +130,7 @@ bool find(std::uint64_t address, swap::Named& named) {
   named.mapping_bytes = record.bytes;
   return true;
 }
+
+void forget_allocations_in_child() { any.store(false, std::memory_order_relaxed); }
 
 }  // namespace nvs::interposer::unified

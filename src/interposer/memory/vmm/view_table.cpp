@@ -30,10 +30,9 @@ Created* ViewTable::create(std::uint64_t home, const Split& split,
   return created;
 }
 
-void ViewTable::remove(Created* created) {
+void ViewTable::take_out(Created* created) {
   created_.erase(created);
   leave_home(created, created->solid);
-  pool_.drop(created);
   --size_;
 }
 

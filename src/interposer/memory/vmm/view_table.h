@@ -61,7 +61,7 @@ struct Created {
   std::uint64_t solid = 0;
   std::uint64_t* pages = nullptr;  // of each chunk: the driver's handle; 0: away
   View* views = nullptr;
-  Created* next_over = nullptr;  // for whoever ends several
+  Created* next_over = nullptr;  // for whoever ends several, which are taken out by then
   TreeLinks<Created> links = {};
 
   int device() const { return prop.location.id; }
@@ -75,8 +75,9 @@ class ViewTable {
 
   // With one reference and no pages. Null if there is no memory to write it down.
   Created* create(std::uint64_t home, const Split& split, const CUmemAllocationProp& prop);
-  // It has no views.
-  void remove(Created* created);
+  // It has no views, and is not found any more; what it says can be read until it is dropped.
+  void take_out(Created* created);
+  void drop(Created* created) { pool_.drop(created); }
   // Its pages are no business of the table's any more.
   void leave_home(Created* created, std::uint64_t solid);
 

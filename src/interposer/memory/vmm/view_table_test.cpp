@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kUnit = 2 * kMiB;
 constexpr std::uint64_t kHome = std::uint64_t{1} << 40U;
-constexpr std::uint64_t kPlace = std::uint64_t{1} << 41U;
+constexpr std::uint64_t kAddress = std::uint64_t{1} << 41U;
 
 class ViewTableTest : public testing::Test {
  protected:
@@ -20,6 +20,10 @@ class ViewTableTest : public testing::Test {
     CUmemAllocationProp prop{};
     prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, 3};
     return table_.create(home, split, prop);
+  }
+  void remove(Created* created) {
+    table_.take_out(created);
+    table_.drop(created);
   }
 
   ViewTable table_;
@@ -34,7 +38,7 @@ TEST_F(ViewTableTest, TokensAreNoAddressesAndNeverTheSame) {
   EXPECT_EQ(table_.find(old), first);
   EXPECT_EQ(table_.find(old + 1), nullptr);
   EXPECT_EQ(first->device(), 3);
-  table_.remove(table_.find(old));
+  remove(table_.find(old));
   EXPECT_EQ(table_.find(old), nullptr);
   EXPECT_NE(create(kHome, kUnit)->token, old) << "at the same addresses";
 }
@@ -50,7 +54,7 @@ TEST_F(ViewTableTest, IsFoundByEveryAddressOfItsHome) {
   EXPECT_EQ(table_.at_home(kHome), nullptr);
   Created* other = create(kHome, kUnit);
   EXPECT_EQ(table_.at_home(kHome), other) << "addresses that were given out again";
-  table_.remove(created);
+  remove(created);
   EXPECT_EQ(table_.at_home(kHome), other);
 }
 
@@ -65,50 +69,50 @@ TEST_F(ViewTableTest, IsAllThereWhenEveryChunkHasPages) {
 
 TEST_F(ViewTableTest, ViewsAreFoundByAddress) {
   Created* created = create(kHome, 2 * kUnit);
-  View* view = table_.add_view(created, {kPlace, 2 * kUnit});
-  EXPECT_EQ(table_.view_at(kPlace - 1), nullptr);
-  EXPECT_EQ(table_.view_at(kPlace + 2 * kUnit - 1), view);
-  EXPECT_EQ(table_.view_at(kPlace + 2 * kUnit), nullptr);
+  View* view = table_.add_view(created, {kAddress, 2 * kUnit});
+  EXPECT_EQ(table_.view_at(kAddress - 1), nullptr);
+  EXPECT_EQ(table_.view_at(kAddress + 2 * kUnit - 1), view);
+  EXPECT_EQ(table_.view_at(kAddress + 2 * kUnit), nullptr);
   EXPECT_EQ(view->access[0], 0);
   const std::uint64_t number = view->number;
   table_.remove_view(view);
-  EXPECT_EQ(table_.view_at(kPlace), nullptr);
-  EXPECT_NE(table_.add_view(created, {kPlace, 2 * kUnit})->number, number);
+  EXPECT_EQ(table_.view_at(kAddress), nullptr);
+  EXPECT_NE(table_.add_view(created, {kAddress, 2 * kUnit})->number, number);
 }
 
 TEST_F(ViewTableTest, ViewsDoNotReachIntoEachOther) {
   Created* created = create(kHome, 2 * kUnit);
-  ASSERT_NE(table_.add_view(created, {kPlace, 2 * kUnit}), nullptr);
-  EXPECT_EQ(table_.add_view(created, {kPlace, 2 * kUnit}), nullptr);
-  EXPECT_EQ(table_.add_view(created, {kPlace + kUnit, 2 * kUnit}), nullptr);
-  EXPECT_EQ(table_.add_view(created, {kPlace - kUnit, 2 * kUnit}), nullptr);
-  EXPECT_EQ(table_.add_view(created, {kPlace - kUnit, 8 * kUnit}), nullptr);
-  EXPECT_NE(table_.add_view(created, {kPlace + 2 * kUnit, 2 * kUnit}), nullptr);
-  EXPECT_NE(table_.add_view(created, {kPlace - 2 * kUnit, 2 * kUnit}), nullptr);
+  ASSERT_NE(table_.add_view(created, {kAddress, 2 * kUnit}), nullptr);
+  EXPECT_EQ(table_.add_view(created, {kAddress, 2 * kUnit}), nullptr);
+  EXPECT_EQ(table_.add_view(created, {kAddress + kUnit, 2 * kUnit}), nullptr);
+  EXPECT_EQ(table_.add_view(created, {kAddress - kUnit, 2 * kUnit}), nullptr);
+  EXPECT_EQ(table_.add_view(created, {kAddress - kUnit, 8 * kUnit}), nullptr);
+  EXPECT_NE(table_.add_view(created, {kAddress + 2 * kUnit, 2 * kUnit}), nullptr);
+  EXPECT_NE(table_.add_view(created, {kAddress - 2 * kUnit, 2 * kUnit}), nullptr);
 }
 
 TEST_F(ViewTableTest, ARangeHasItsViewsInOrderAndWholeOrNot) {
   Created* created = create(kHome, 2 * kUnit);
-  View* first = table_.add_view(created, {kPlace, 2 * kUnit});
-  View* second = table_.add_view(created, {kPlace + 4 * kUnit, 2 * kUnit});
-  const Range both{kPlace - kUnit, 8 * kUnit};
+  View* first = table_.add_view(created, {kAddress, 2 * kUnit});
+  View* second = table_.add_view(created, {kAddress + 4 * kUnit, 2 * kUnit});
+  const Range both{kAddress - kUnit, 8 * kUnit};
   EXPECT_EQ(table_.first_in(both), first);
   EXPECT_EQ(table_.next_in(both, first), second);
   EXPECT_EQ(table_.next_in(both, second), nullptr);
   EXPECT_TRUE(table_.is_whole(both));
-  EXPECT_TRUE(table_.is_whole({kPlace, 6 * kUnit}));
-  EXPECT_FALSE(table_.is_whole({kPlace, 5 * kUnit}));
-  EXPECT_FALSE(table_.is_whole({kPlace + kUnit, 5 * kUnit}));
-  EXPECT_FALSE(table_.is_whole({kPlace + kUnit, 1}));
-  EXPECT_TRUE(table_.is_whole({kPlace + 2 * kUnit, 2 * kUnit})) << "between them";
-  EXPECT_EQ(table_.first_in({kPlace + 2 * kUnit, 2 * kUnit}), nullptr);
-  EXPECT_EQ(table_.first_in({kPlace, 0}), nullptr);
+  EXPECT_TRUE(table_.is_whole({kAddress, 6 * kUnit}));
+  EXPECT_FALSE(table_.is_whole({kAddress, 5 * kUnit}));
+  EXPECT_FALSE(table_.is_whole({kAddress + kUnit, 5 * kUnit}));
+  EXPECT_FALSE(table_.is_whole({kAddress + kUnit, 1}));
+  EXPECT_TRUE(table_.is_whole({kAddress + 2 * kUnit, 2 * kUnit})) << "between them";
+  EXPECT_EQ(table_.first_in({kAddress + 2 * kUnit, 2 * kUnit}), nullptr);
+  EXPECT_EQ(table_.first_in({kAddress, 0}), nullptr);
 }
 
 TEST_F(ViewTableTest, MemoryIsOverWithoutReferencesAndViews) {
   Created* created = create(kHome, kUnit);
-  View* first = table_.add_view(created, {kPlace, kUnit});
-  View* second = table_.add_view(created, {kPlace + kUnit, kUnit});
+  View* first = table_.add_view(created, {kAddress, kUnit});
+  View* second = table_.add_view(created, {kAddress + kUnit, kUnit});
   created->references = 0;
   EXPECT_FALSE(created->is_over());
   table_.remove_view(first);
@@ -122,8 +126,8 @@ TEST_F(ViewTableTest, MemoryIsOverWithoutReferencesAndViews) {
 
 TEST_F(ViewTableTest, NothingIsLeftOfIt) {
   Created* created = create(kHome, 3 * kChunkBytes);
-  table_.remove_view(table_.add_view(created, {kPlace, 3 * kChunkBytes}));
-  table_.remove(created);
+  table_.remove_view(table_.add_view(created, {kAddress, 3 * kChunkBytes}));
+  remove(created);
   EXPECT_EQ(table_.size(), 0U);
   EXPECT_EQ(table_.bytes_of_books(), 0U);
 }

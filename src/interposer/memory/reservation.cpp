@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/memory/reservation.h"
+
+#include <utility>
+
+#include "interposer/gate/gate.h"
+#include "interposer/memory/account.h"
+#include "interposer/memory/hook_support.h"
+#include "interposer/resolve/libc.h"
+#include "interposer/session/memory.h"
+
+namespace nvs::interposer::memory {
+
+Reservation::~Reservation() {
+  if (held_.bytes != 0) books().cancel(held_);
+}
+
+bool Reservation::take(int gpu, std::uint64_t bytes) {
+  if (held_.bytes != 0) return true;
+  held_.device = gpu;  // there it counts, limit or not
+  if (!session::has_any_daemon() || gpu < 0 || gpu >= gate::kGpusMax) return true;
+  const libc::NoCancel no_cancel;
+  session::has_daemon(gpu);  // the account comes before its word
+  if (!account::is_any()) return true;
+  const account::Verdict verdict = account::reserve(gpu, bytes);
+  if (verdict == account::Verdict::reserved) held_.bytes = bytes;
+  return verdict != account::Verdict::over;
+}
+
+bool Reservation::take_here(std::uint64_t bytes) {
+  return !session::has_any_daemon() || take(current_device(), bytes);
+}
+
+Reserved Reservation::hand_over() { return std::exchange(held_, {}); }
+
+}  // namespace nvs::interposer::memory
