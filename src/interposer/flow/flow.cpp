@@ -39,6 +39,8 @@ struct Line {
   int first;
   Event spare[kMarksMax];
   int spares;
+  std::atomic<std::int64_t> paused_ns;  // in all
+  std::int64_t busy_since_ns;           // the first submission after nothing was known to run
   int pauses;  // -8 to 8: how many more long ones than short ones there were
 };
 constinit Line lines[gate::kGpusMax] = {};
@@ -106,16 +108,25 @@ std::int64_t last_activity_ns(const Queue& queue) {
   return submitted_ns > completed_ns ? submitted_ns : completed_ns;
 }
 
+// If no mark is left, nothing runs.
+bool knows_all(const Line& line) {
+  const bool lost = line.losses.load() != line.losses_then;
+  return line.complete && !lost && line.queue.unmarked() == 0;
+}
+
 // A submission ends a pause, which tells what the next one will be like. One that began before the
 // window did counts if it was long before that: the program slept, and then found the gate closed.
 void submit(Line& line, std::int64_t now_ns, CUstream stream, std::uint64_t kind) {
   if (line.queue.unmarked() != 0 && stream != line.behind) line.mixed = true;
   line.behind = stream;
+  if (line.queue.is_empty()) line.busy_since_ns = now_ns;
   if (line.queue.marks() == 0) {
     const std::int64_t since_ns = last_activity_ns(line.queue);
     const std::int64_t opened_ns = line.opened_ns.load();
     const bool in_window = since_ns >= opened_ns;
     if (!in_window) line.queue.opened(opened_ns);
+    const std::int64_t paused_ns = now_ns - (in_window ? since_ns : opened_ns);
+    if (knows_all(line) && paused_ns >= kPause_ns) line.paused_ns.fetch_add(paused_ns);
     const std::int64_t wanted_ns = in_window ? now_ns : line.wanted_ns.load();
     if (in_window || wanted_ns > since_ns) {
       const int pauses = line.pauses + (wanted_ns - since_ns > kLongPause_ns ? 1 : -1);
@@ -202,11 +213,12 @@ void mark(int gpu, CUstream stream) {
   Event event{};
   const CUcontext context = context_of(stream);
   {
+    const std::int64_t bound_ns = line.bound_ns.load(std::memory_order_relaxed);
     const os::FutexGuard guard(line.lock);
     --line.being_made;
     // A mark of another thread was recorded before this submission was made, and counts for it.
     if (line.queue.unmarked() == 0) line.complete = false;
-    if (context == nullptr || !line.queue.needs_mark(clock_ns())) return;
+    if (context == nullptr || !line.queue.needs_mark(clock_ns(), bound_ns)) return;
     if (!take_spare(line, context, event)) event.context = nullptr;
   }
   // The lock is not held where the driver may have to wait for room in a stream.
@@ -237,13 +249,17 @@ bool look(int gpu, Look& result) {
   // Submissions behind the last mark are few and lie closer together than marks do.
   const bool unmarked_done = queue.unmarked() == 0 || result.quiet_ns > 2 * result.remaining_ns;
   result.done = queue.marks() == 0 && unmarked_done;
-  const bool lost = line.losses.load() != line.losses_then;
-  result.certain = line.complete && !lost && queue.unmarked() == 0;
+  result.certain = knows_all(line);
   result.look_again_ns = queue.poll_in_ns(now_ns);
+  result.completions = queue.completions();
   result.sleeps_long = line.pauses > 0;
+  result.paused_ns = line.paused_ns.load();
+  result.busy_ns = now_ns - line.busy_since_ns;
   line.lock.unlock();
   return true;
 }
+
+std::int64_t paused_ns(int gpu) { return lines[gpu].paused_ns.load(); }
 
 Moment now(int gpu) { return {lines[gpu].losses.load(), lines[gpu].opened_ns.load()}; }
 

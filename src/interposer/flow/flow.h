@@ -41,10 +41,18 @@ struct Look {
   std::int64_t quiet_ns;      // since the last submission or completion, whichever came later
   std::int64_t remaining_ns;  // GPU time that is queued
   std::int64_t look_again_ns;
-  bool certain;      // the marks cover everything: if done, no work is left
-  bool sleeps_long;  // its pauses were mostly long lately
+  bool certain;               // the marks cover everything: if done, no work is left
+  std::uint32_t completions;  // how many marks were seen to complete, ever
+  bool sleeps_long;           // its pauses were mostly long lately
+  std::int64_t paused_ns;     // as paused_ns() says
+  std::int64_t busy_ns;       // since the first submission after a pause
 };
 bool look(int gpu, Look& result);
+
+// A program without work for so long has paused: what is shorter is part of its work.
+inline constexpr std::int64_t kPause_ns = 200'000;
+// All its pauses in windows that have ended, added up.
+std::int64_t paused_ns(int gpu);
 
 // Everything that was submitted is done: a synchronisation has shown it, unless a window opened or
 // track was lost since it began.

@@ -8,6 +8,7 @@
 #include "interposer/exports/test_real.h"
 #include "interposer/gate/gate.h"
 #include "interposer/gate/gated_call.h"
+#include "os/linux_calls.h"
 
 namespace nvs::interposer {
 namespace {
@@ -133,6 +134,22 @@ TEST_F(Flow, ACallWithoutAStreamLosesTrack) {
   EXPECT_TRUE(look().certain);
   EXPECT_EQ(GatedCall<Row::cuMemsetD8_v2>::call(0, 0, 1), CUDA_SUCCESS);
   EXPECT_FALSE(look().certain);
+}
+
+TEST_F(Flow, PausesAreAddedUpWhereNothingElseMayRun) {
+  const auto pause_and_submit = [] {
+    EXPECT_TRUE(look().done);
+    os::sleep_ns(2 * flow::kPause_ns);
+    submit();
+  };
+  submit();
+  const std::int64_t before_ns = flow::paused_ns(0);
+  pause_and_submit();
+  const std::int64_t paused_ns = flow::paused_ns(0);
+  EXPECT_GE(paused_ns - before_ns, 2 * flow::kPause_ns);
+  flow::lose_track(0);
+  pause_and_submit();
+  EXPECT_EQ(flow::paused_ns(0), paused_ns);
 }
 
 }  // namespace

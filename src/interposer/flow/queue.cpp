@@ -19,10 +19,13 @@ void Queue::submit(std::int64_t now_ns, std::uint64_t key) {
   last_submission_ns_ = now_ns;
 }
 
-bool Queue::needs_mark(std::int64_t now_ns) const {
+bool Queue::needs_mark(std::int64_t now_ns, std::int64_t bound_ns) const {
   if (behind_.kinds == 0 || is_full()) return false;
-  return marks_ == 0 || now_ns - last_mark_ns_ >= kMarkEvery_ns ||
-         kinds_.guess_ns(behind_) >= kMarkEvery_ns;
+  if (marks_ == 0) return true;
+  const std::int64_t queued_ns = kinds_.guess_ns(behind_);
+  if (queued_ns >= std::max<std::int64_t>(kMarkEvery_ns, bound_ns / kMarksInBound)) return true;
+  // Of those that come one by one, all are marked, unless there are many of them by now.
+  return now_ns - last_mark_ns_ >= kMarkEvery_ns && marks_ < kMarksMax - kMarksInBound;
 }
 
 void Queue::marked(std::int64_t now_ns) {
@@ -64,6 +67,7 @@ void Queue::completed(std::int64_t now_ns, int count) {
     kinds_.learn(span, took_ns, seen ? Kinds::Sight::seen : Kinds::Sight::inferred);
   }
   last_completion_ns_ = ended_ns;
+  completions_ += static_cast<std::uint32_t>(count);
   last_look_ns_ = now_ns;
   // What is thought of kinds has changed, and so has what is left.
   marked_ns_ = 0;
@@ -108,7 +112,9 @@ std::int64_t Queue::wait_ns(std::int64_t now_ns, std::int64_t bound_ns, std::uin
     // It takes much longer than we thought, and so may what is behind it: just enough of that.
     return remaining <= kRunDry_ns ? 0 : poll_in_ns(now_ns);
   }
-  const std::int64_t enough_ns = std::max<std::int64_t>(bound_ns - guess_ns(key), kRunDry_ns);
+  // Kernels longer than the bound follow each other all the same.
+  const std::int64_t least_ns = std::max<std::int64_t>(bound_ns / 8, kRunDry_ns);
+  const std::int64_t enough_ns = std::max<std::int64_t>(bound_ns - guess_ns(key), least_ns);
   if (remaining <= enough_ns) return 0;
   const std::int64_t until_room = std::max<std::int64_t>(remaining - enough_ns, kShortestWait_ns);
   return std::min<std::int64_t>(until_room, poll_in_ns(now_ns));

@@ -15,6 +15,9 @@ inline constexpr int kMarksMax = 128;
 // Marks that cost nothing on the GPU still cost a call: closer together than this, one serves for
 // several submissions.
 inline constexpr std::int64_t kMarkEvery_ns = 20'000;
+// Nor are there more of them than this in what may be queued.
+inline constexpr int kMarksInBound = 100;
+static_assert(kMarksInBound < kMarksMax);
 // With less than this queued, one more submission may come in whatever its length. A thread that
 // sleeps precisely is 15 us late and needs 10 us to submit; whoever else wants the GPU waits for
 // what is queued.
@@ -30,7 +33,7 @@ class Queue {
   // key tells kinds apart; 0: unknown.
   void submit(std::int64_t now_ns, std::uint64_t key);
   // Should a mark follow the submission that was just made?
-  bool needs_mark(std::int64_t now_ns) const;
+  bool needs_mark(std::int64_t now_ns, std::int64_t bound_ns) const;
   // A mark was recorded behind all submissions so far. Marks complete in order, or are taken to.
   void marked(std::int64_t now_ns);
   bool is_full() const { return marks_ == kMarksMax; }
@@ -58,6 +61,8 @@ class Queue {
   std::int64_t guess_ns(std::uint64_t key) { return kinds_.guess_ns(kinds_.find(key)); }
   std::int64_t last_submission_ns() const { return last_submission_ns_; }
   std::int64_t last_completion_ns() const { return last_completion_ns_; }
+  // Of marks that were seen to complete, ever.
+  std::uint32_t completions() const { return completions_; }
   bool is_empty() const { return marks_ == 0 && behind_.kinds == 0; }
 
   // Everything that was submitted is done, as a synchronisation has shown.
@@ -81,6 +86,7 @@ class Queue {
   std::int64_t last_mark_ns_ = 0;
   std::int64_t last_submission_ns_ = 0;
   std::int64_t last_completion_ns_ = 0;
+  std::uint32_t completions_ = 0;
   std::int64_t ours_from_ns_ = 0;  // no work of ours ran before
   std::int64_t last_look_ns_ = 0;  // when the oldest mark was last seen not to be complete
 };

@@ -67,14 +67,14 @@ class QueueTest : public testing::Test {
     while (now < end) {
       reap();
       const std::uint64_t key = key_of(outcome.submissions);
-      const std::int64_t wait = queue.wait_ns(now, kBound, key);
+      const std::int64_t wait = queue.wait_ns(now, bound, key);
       if (wait > 0) {
         now += wait + oversleep_ns;
         continue;
       }
       queue.submit(now, key);
       gpu.submit(now, kernel_ns(outcome.submissions++));
-      if (queue.needs_mark(now)) {
+      if (queue.needs_mark(now, bound)) {
         gpu.mark();
         queue.marked(now);
       }
@@ -87,6 +87,7 @@ class QueueTest : public testing::Test {
 
   // What kinds of kernels the n-th ones are; one kind unless a test says otherwise.
   std::function<std::uint64_t(int)> key_of = [](int) { return kKey; };
+  std::int64_t bound = kBound;
   Queue queue;
   SimGpu gpu;
   std::int64_t now = 1'000'000'000;
@@ -152,16 +153,37 @@ TEST_F(QueueTest, KindsAreToldApart) {
   EXPECT_EQ(outcome.starved_ns, 0);
 }
 
+// Nor one of long kernels, where more may be queued.
+TEST_F(QueueTest, AThreadThatOversleepsMuchDoesNotStarveLongKernelsUnderADeepBound) {
+  bound = 8 * kMs;
+  const auto kernel = [](int) { return 10 * kMs; };
+  run(200 * kMs, kernel, 600 * kUs);
+  const Outcome outcome = run(2000 * kMs, kernel, 600 * kUs);
+  EXPECT_LE(outcome.starved_ns, 2000 * kMs / 1000);
+  EXPECT_LE(outcome.most_queued_ns, 10 * kMs + bound / 4);
+}
+
 TEST_F(QueueTest, AThreadThatOversleepsDoesNotLetAShortQueueRunDry) {
   const auto kernel = [](int) { return 100 * kUs; };
   run(50 * kMs, kernel, 200 * kUs);
   EXPECT_EQ(run(300 * kMs, kernel, 200 * kUs).starved_ns, 0);
 }
 
+// What is behind the last mark is not known to be done.
+TEST_F(QueueTest, MarksSufficeForADeepBound) {
+  bound = 15 * kMs;
+  const auto kernel = [](int) { return 50 * kUs; };
+  run(100 * kMs, kernel);
+  run(100 * kMs, kernel);
+  EXPECT_FALSE(queue.is_full());
+  EXPECT_LE(queue.unmarked(), 3);
+  EXPECT_GE(queue.remaining_ns(now), bound / 2);
+}
+
 TEST_F(QueueTest, OneMarkServesManyTinySubmissions) {
   for (int i = 0; i < 100; ++i) {
     queue.submit(now, kKey);
-    if (queue.needs_mark(now)) queue.marked(now);
+    if (queue.needs_mark(now, bound)) queue.marked(now);
     now += kUs;
     if (queue.marks() > 1) queue.completed(now, 1);
   }
@@ -169,7 +191,7 @@ TEST_F(QueueTest, OneMarkServesManyTinySubmissions) {
   // Once it is known how short they are, marks are 20 us apart.
   for (int i = 0; i < 200; ++i) {
     queue.submit(now, kKey);
-    if (queue.needs_mark(now)) {
+    if (queue.needs_mark(now, bound)) {
       queue.marked(now);
       ++marks;
     }
@@ -271,11 +293,21 @@ TEST_F(QueueTest, AFullRingTakesNoMoreMarks) {
   EXPECT_TRUE(queue.is_full());
   EXPECT_EQ(queue.marks(), kMarksMax);
   EXPECT_EQ(queue.unmarked(), 10);
-  EXPECT_FALSE(queue.needs_mark(now + kMs));
+  EXPECT_FALSE(queue.needs_mark(now + kMs, bound));
   for (int i = 0; i < kMarksMax; ++i) queue.dropped();
   EXPECT_EQ(queue.marks(), 0);
   queue.dropped();
   EXPECT_EQ(queue.remaining_ns(now), 10 * queue.guess_ns(kKey));
+}
+
+TEST_F(QueueTest, CompletionsAreCounted) {
+  for (int i = 1; i <= 3; ++i) {
+    queue.submit(now, kKey);
+    queue.marked(now);
+  }
+  EXPECT_EQ(queue.completions(), 0U);
+  queue.completed(now + kMs, 2);
+  EXPECT_EQ(queue.completions(), 2U);
 }
 
 }  // namespace

@@ -276,7 +276,7 @@ bool wait_for_slots(const Deadline& deadline) {
     }
   }
   Backoff backoff;
-  while (crowd.load(std::memory_order_acquire) != 0) {
+  while (crowd.load(std::memory_order_acquire) != crowd_depth) {  // the caller may be in it
     if (deadline.is_over()) return false;
     backoff.pause();
   }
@@ -289,13 +289,13 @@ constinit std::atomic<std::uint32_t> word{0};
 
 Slot* enter(const Call& call) {
   choose_barrier();
+  // Though a slot may have become free since.
+  if (crowd_depth != 0) return &unmarked;
   Slot* slot = thread_slot != nullptr ? thread_slot : take_slot();
   if (slot != nullptr) {
     const std::uintptr_t marked = slot->inside.load(std::memory_order_relaxed);
     const bool is_our_own = marked == 0 || marked == call.frame;
     if (!is_our_own && is_nested(marked, call.frame)) return &unmarked;
-  } else if (crowd_depth != 0) {
-    return &unmarked;
   }
   const Mark mark{slot, call.frame};
   mark.set();

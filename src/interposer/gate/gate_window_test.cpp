@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "interposer/gate/awake.h"
+#include "interposer/gate/inside.h"
+#include "interposer/gate/slots.h"
 #include "interposer/gate/test_gate.h"
 #include "os/linux_calls.h"
 
@@ -157,6 +159,29 @@ TEST_F(GateTest, ThreadsThatStayedAwakeInVainSleepAgain) {
   EXPECT_EQ(fake.launches, 0);
   gate::open(0);
   thread.join();
+}
+
+// All marks are given out, to this thread as it seems.
+TEST_F(GateTest, WhoIsInsideWithoutAMarkOfItsOwnDoesNotWaitForItself) {
+  std::vector<gate::Slot*> taken;
+  for (std::uint32_t i = 0; i < gate::kSlotsMax; ++i) {
+    std::uint64_t nobody = 0;
+    const auto owner = static_cast<std::uint64_t>(os::thread_id());
+    gate::Slot& slot = gate::slot_at(i);
+    if (slot.owner.compare_exchange_strong(nobody, owner)) taken.push_back(&slot);
+  }
+  bool is_alone = false;
+  std::thread([&is_alone] {
+    gate::inside([&is_alone] {
+      EXPECT_EQ(gate::thread_slot, nullptr);
+      EXPECT_EQ(gate::threads_inside(), 1);
+      is_alone = gate::close(0, 200'000'000);
+      gate::open(0);
+      return CUDA_SUCCESS;
+    });
+  }).join();
+  EXPECT_TRUE(is_alone);
+  for (gate::Slot* slot : taken) slot->owner = 0;
 }
 
 }  // namespace

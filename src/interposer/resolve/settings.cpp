@@ -21,6 +21,7 @@ Settings read_settings(const char* const* environment) {
   const char* disabled = "";
   const char* debug = "";
   const char* oversubscribe = "";
+  const char* limits_of_run = "";
   const struct {
     const char* name;
     const char*& value;
@@ -34,6 +35,9 @@ Settings read_settings(const char* const* environment) {
       {"NVSHARE_PRIORITY", settings.priority},
       {"NVSHARE_POD_NAME", settings.pod},
       {"NVSHARE_POD_NAMESPACE", settings.pod_namespace},
+      {"NVSHARE_GPU_MEMORY_LIMIT", settings.memory_limit},
+      {"NVSHARE_GPU_CORE_LIMIT", settings.core_limit},
+      {"NVSHARE_LIMITS_OF_RUN", limits_of_run},
   };
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     for (const auto& [name, value] : known) {
@@ -43,6 +47,7 @@ Settings read_settings(const char* const* environment) {
   settings.disabled = means_yes(disabled);
   settings.debug = means_yes(debug);
   settings.oversubscribe = means_yes(oversubscribe);
+  settings.limits_of_run = means_yes(limits_of_run);
   return settings;
 }
 

@@ -15,9 +15,12 @@ struct Settings {
   const char* priority = nullptr;  // NVSHARE_PRIORITY: low, normal or high
   const char* pod = nullptr;       // NVSHARE_POD_NAME
   const char* pod_namespace = nullptr;  // NVSHARE_POD_NAMESPACE
+  const char* memory_limit = nullptr;   // NVSHARE_GPU_MEMORY_LIMIT, as it is written
+  const char* core_limit = nullptr;     // NVSHARE_GPU_CORE_LIMIT
+  bool limits_of_run = false;           // NVSHARE_LIMITS_OF_RUN: they are options of `nvshare run`
 };
 
-// Unset, empty and "0" mean no for the first three; anything else means yes.
+// Unset, empty and "0" mean no where the answer is yes or no; anything else means yes.
 Settings read_settings(const char* const* environment);
 
 }  // namespace nvs::interposer

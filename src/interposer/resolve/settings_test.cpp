@@ -50,5 +50,15 @@ TEST(SettingsTest, TheFileIsSeparate) {
   EXPECT_FALSE(read({"NVSHARE_DEBUG_FILE=/tmp/a"}).debug);
 }
 
+TEST(SettingsTest, LimitsAreTextsAndWhoseTheyAreIsSaidApart) {
+  const Settings settings = read(
+      {"NVSHARE_GPU_MEMORY_LIMIT=4Gi", "NVSHARE_GPU_CORE_LIMIT=40", "NVSHARE_LIMITS_OF_RUN=1"});
+  EXPECT_STREQ(settings.memory_limit, "4Gi");
+  EXPECT_STREQ(settings.core_limit, "40");
+  EXPECT_TRUE(settings.limits_of_run);
+  EXPECT_EQ(read({}).memory_limit, nullptr);
+  EXPECT_FALSE(read({"NVSHARE_LIMITS_OF_RUN=0"}).limits_of_run);
+}
+
 }  // namespace
 }  // namespace nvs::interposer

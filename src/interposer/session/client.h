@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "interposer/gate/gate.h"
+#include "interposer/session/work_account.h"
 #include "os/futex_lock.h"
 #include "wire/messages.h"
 
@@ -26,7 +27,8 @@ struct DrainState {
   std::int64_t waits_until_ns;  // for somebody to be let in, before it begins; 0: it has begun
   std::int64_t progress_ns;     // when it last got on
   std::int64_t told_ns;         // when the daemon last heard of it
-  std::int64_t expected_ns;     // GPU time that was queued when it began
+  std::int64_t expected_ns;     // GPU time that was queued when it last got on
+  std::uint32_t completions;    // marks that were seen to complete by then
   std::uint32_t let_in;
   int stalls;  // how often Stalled was sent since it last got on
 };
@@ -39,17 +41,18 @@ struct Gpu {
   std::uint64_t grant;  // of the window that is open or was last; 0: it was not this daemon's
   Answer untold;        // the socket was full
   std::uint64_t untold_grant;
+  std::int64_t untold_quiet_ns;  // what was to be told of it
+  std::int64_t untold_since_ns;
   bool awaited;
   bool bounded;
-  bool idle_told;
+  bool capped;  // our time is counted: pauses are told though nobody waits
   std::int64_t opened_ns;
   std::int64_t ready_ns;        // when the window will probably open; 0: unknown
   std::int64_t awake_until_ns;  // what the threads at the gate were told last
   DrainState drain;
   std::uint64_t memory_told;
-  bool opens_alone;              // there is no daemon, and the gate opens when all memory has come
-  std::int64_t billed_since_ns;  // 0: the daemon does not bill us now
-  std::int64_t used_ns;          // what daemons have billed before that, for one that comes back
+  bool opens_alone;  // there is no daemon, and the gate opens when all memory has come
+  WorkAccount account;
   std::uint8_t uuid[16];
 };
 
@@ -66,11 +69,15 @@ extern bool paused;  // the daemon told us that our tenant is; guarded by the lo
 void tell_want(int gpu);
 void note_closed(int gpu);  // and drained
 void open_gate(int gpu);
-void bill(int gpu, bool billed);  // whether the daemon bills us from now on
-void open_alone(int gpu);         // there is no daemon any more
-void set_gate_bounded();          // if any GPU's queue is
-bool announce(int gpu);           // that we use it; false: the daemon could not be told
+void begin_bill(int gpu, bool billed);  // a window: whether the daemon bills us from now on
+void end_bill(int gpu);
+bool tell_work(int gpu, const WorkAccount::Word& word);  // false: the socket is full
+void open_alone(int gpu);                                // there is no daemon any more
+void set_gate_bounded();                                 // if any GPU's queue is
+bool announce(int gpu);  // that we use it; false: the daemon could not be told
 void say_hello();
+
+wire::Hello hello_message();  // what this process says of itself
 
 // A message about the latest window.
 template <class Message>

@@ -42,18 +42,22 @@ bool set_folder(const char* folder) {
 
 bool has_socket() { return address.sun_family == AF_UNIX && os::is_there(address.sun_path); }
 
+int open_another() {
+  if (address.sun_family != AF_UNIX) return -1;
+  const long made = os::packet_socket();
+  if (made < 0) return -1;
+  const auto fd = static_cast<int>(os::move_up(static_cast<int>(made), kLowestNumber));
+  if (os::connect_socket(fd, address) == 0) return fd;
+  os::close_file(fd);
+  return -1;
+}
+
 bool connect() {
-  if (address.sun_family != AF_UNIX) return false;
-  long fd = os::packet_socket();
+  const int fd = open_another();
   if (fd < 0) return false;
-  fd = os::move_up(static_cast<int>(fd), kLowestNumber);
-  if (os::connect_socket(static_cast<int>(fd), address) != 0) {
-    os::close_file(static_cast<int>(fd));
-    return false;
-  }
   const os::FutexGuard guard(lock);
-  file = os::file_behind(static_cast<int>(fd));
-  number.store(static_cast<int>(fd), std::memory_order_release);
+  file = os::file_behind(fd);
+  number.store(fd, std::memory_order_release);
   return true;
 }
 

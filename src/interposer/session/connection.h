@@ -22,6 +22,8 @@ enum class Outcome { done, again, lost };
 // Not done: there is no daemon, or it does not take us now.
 bool connect();
 void disconnect();
+// A second one that the caller sees to, and closes soon; negative: as above.
+int open_another();
 bool is_connected();
 
 Outcome send(const void* packet, std::size_t size);

@@ -16,6 +16,13 @@ void copy_text(char* place, std::size_t capacity, const char* text) {
   for (; size < capacity; ++size) place[size] = '\0';
 }
 
+// A limit that does not fit must not be taken for what its beginning says.
+void copy_limit(char* place, std::size_t capacity, const char* text) {
+  std::size_t size = 0;
+  while (text != nullptr && text[size] != '\0' && size < capacity) ++size;
+  copy_text(place, capacity, size < capacity ? text : "too long");
+}
+
 const char* base_name(const char* path) {
   const char* name = path;
   for (; *path != '\0'; ++path) {
@@ -80,6 +87,9 @@ wire::Hello make_hello(const Settings& settings) {
   hello.run = parse_run(settings.run);
   copy_text(hello.pod, sizeof hello.pod, settings.pod);
   copy_text(hello.pod_namespace, sizeof hello.pod_namespace, settings.pod_namespace);
+  copy_limit(hello.memory_limit, sizeof hello.memory_limit, settings.memory_limit);
+  copy_limit(hello.core_limit, sizeof hello.core_limit, settings.core_limit);
+  if (settings.limits_of_run) hello.flags |= wire::kLimitsOfRun;
   char arguments[1024] = {};
   const long file = os::open_file("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   if (file >= 0) {

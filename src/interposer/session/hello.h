@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client says of itself when it connects: labels for people, its priority, and which
-// `nvshare run` it belongs to.
+// What a client says of itself when it connects: labels for people, its priority, the
+// limits it was given, and which `nvshare run` it belongs to.
 #pragma once
 
 #include "interposer/resolve/settings.h"

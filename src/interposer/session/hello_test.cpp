@@ -66,5 +66,32 @@ TEST(Hello, SettingsThatMakeNoneAreLeftOut) {
   EXPECT_EQ(make_hello(settings).pod, std::string(127, 'p'));
 }
 
+TEST(Hello, LimitsAreHandedOnAsTheyAreWritten) {
+  Settings settings;
+  EXPECT_STREQ(make_hello(settings).memory_limit, "");
+  EXPECT_STREQ(make_hello(settings).core_limit, "");
+  EXPECT_EQ(make_hello(settings).flags, 0U);
+  settings.memory_limit = "1.5 Gi?";
+  settings.core_limit = "40";
+  settings.limits_of_run = true;
+  const wire::Hello hello = make_hello(settings);
+  EXPECT_STREQ(hello.memory_limit, "1.5 Gi?");
+  EXPECT_STREQ(hello.core_limit, "40");
+  EXPECT_EQ(hello.flags, wire::u32{wire::kLimitsOfRun});
+}
+
+// What is left of a long number is another number.
+TEST(Hello, ALimitThatDoesNotFitIsNoLimit) {
+  Settings settings;
+  const std::string fits(31, '1');
+  const std::string longer(32, '1');
+  settings.memory_limit = fits.c_str();
+  EXPECT_EQ(make_hello(settings).memory_limit, fits);
+  settings.memory_limit = longer.c_str();
+  EXPECT_STREQ(make_hello(settings).memory_limit, "too long");
+  settings.core_limit = longer.c_str();
+  EXPECT_STREQ(make_hello(settings).core_limit, "too long");
+}
+
 }  // namespace
 }  // namespace nvs::interposer::session

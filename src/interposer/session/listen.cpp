@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/listen.h"
 
+#include "interposer/memory/account.h"
 #include "interposer/memory/swap/host.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/client.h"
@@ -22,6 +23,8 @@ constexpr std::int64_t kLongestRetry_ns = 1000 * kMillisecond_ns;
 constexpr std::int64_t kRefusedRetry_ns = 10'000 * kMillisecond_ns;
 // How long a pause outlives the daemon.
 constexpr std::int64_t kPausedAlone_ns = 10'000 * kMillisecond_ns;
+
+constexpr std::uint16_t kAccountVersion = 2;  // of the protocol, since when there are accounts
 
 constinit std::int64_t retry_ns = kFirstRetry_ns;
 // When a daemon last did something for us.
@@ -52,6 +55,46 @@ void take_shared(const char* packet, std::size_t size, int file) {
   wire::SharedChunk message;
   if (wire::decode(packet, size, message)) return shared_chunk_came(message, file);
   if (file >= 0) os::close_file(file);
+}
+
+void take_account(const char* packet, std::size_t size, int file) {
+  wire::MemoryAccount message;
+  if (file < 0) return;
+  if (wire::decode(packet, size, message)) {
+    account::file_came(file, message.slot, message.bytes);
+  } else {
+    os::close_file(file);
+  }
+}
+
+// Those whose descriptor is ours to use. False: it is none of them.
+bool take_with_file(wire::Type type, const char* packet, std::size_t size, int file) {
+  switch (type) {
+    case wire::Type::HostSegment:
+      take_segment(packet, size, file);
+      return true;
+    case wire::Type::SharedChunk:
+      take_shared(packet, size, file);
+      return true;
+    case wire::Type::MemoryAccount:
+      take_account(packet, size, file);
+      return true;
+    default:
+      return false;
+  }
+}
+
+// An older daemon has the account of none, and no numbers of GPUs.
+void welcomed(const char* packet) {
+  wire::Header header{};
+  __builtin_memcpy(&header, packet, sizeof header);
+  if (header.version < kAccountVersion) account::daemon_has_none();
+  retry_ns = kFirstRetry_ns;
+}
+
+void take_known(const wire::GpuKnown& message) {
+  memory_numbered(message);
+  gpu_known(message);
 }
 
 // False: the connection is gone.
@@ -115,15 +158,11 @@ void live_alone() {
 
 void hear(const char* packet, std::size_t size, int file) {
   const wire::Arrival arrival = wire::inspect(packet, size, wire::Sender::daemon);
-  const bool is_segment =
-      arrival.fault == wire::Fault::none && arrival.type == wire::Type::HostSegment;
-  const bool is_shared =
-      arrival.fault == wire::Fault::none && arrival.type == wire::Type::SharedChunk;
-  if (file >= 0 && !is_segment && !is_shared) os::close_file(file);
   // What a newer daemon says that we do not know is not for us.
-  if (arrival.fault != wire::Fault::none) return;
-  if (is_segment) return take_segment(packet, size, file);
-  if (is_shared) return take_shared(packet, size, file);
+  const bool is_for_us = arrival.fault == wire::Fault::none;
+  if (is_for_us && take_with_file(arrival.type, packet, size, file)) return;
+  if (file >= 0) os::close_file(file);
+  if (!is_for_us) return;
   const bool serves = arrival.type != wire::Type::Welcome && arrival.type != wire::Type::Goodbye &&
                       arrival.type != wire::Type::GpuKnown;
   if (serves) served_ns = clock_ns();
@@ -137,7 +176,7 @@ void hear(const char* packet, std::size_t size, int file) {
     case wire::Type::GetReady:
       return take<wire::GetReady>(packet, size, &get_ready);
     case wire::Type::GpuKnown:
-      return take<wire::GpuKnown>(packet, size, &gpu_known);
+      return take<wire::GpuKnown>(packet, size, &take_known);
     case wire::Type::Pause:
       return take<wire::Pause>(packet, size, &set_paused);
     case wire::Type::Allow:
@@ -158,7 +197,7 @@ void hear(const char* packet, std::size_t size, int file) {
     case wire::Type::Goodbye:
       return take<wire::Goodbye>(packet, size, &said_goodbye);
     default:
-      retry_ns = kFirstRetry_ns;  // Welcome: it takes us
+      welcomed(packet);
   }
 }
 

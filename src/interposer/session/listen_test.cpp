@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/listen.h"
 
+#include "interposer/memory/fake_account.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/test_session.h"
 #include "os/linux_calls.h"
@@ -15,10 +16,10 @@ constexpr std::int64_t kPause_ns = 10'000'000'000;
 class Listen : public SessionTest {
  protected:
   template <class Message>
-  static void say(const Message& message) {
+  static void say(const Message& message, int file = -1) {
     wire::Packet<Message> packet;
     packet.message = message;
-    session::hear(reinterpret_cast<const char*>(&packet), sizeof packet);
+    session::hear(reinterpret_cast<const char*>(&packet), sizeof packet, file);
   }
 
   // A tenant of which threads wait at the gate; returns a time at which the daemon served it.
@@ -61,6 +62,39 @@ TEST_F(Listen, ADaemonThatServesUsKeepsUsPaused) {
   say(wire::Pong{});
   session::end_long_pause(later_ns + kPause_ns - 1);
   EXPECT_TRUE(is_paused());
+}
+
+TEST_F(Listen, TheAccountOfANewerDaemonIsNotThatOfAnOlderOne) {
+  const account::FakeAccount tenant(1000);
+  const wire::MemoryAccount message{.slot = 0, .zero = 0, .bytes = sizeof(wire::AccountFile)};
+  say(message, ::dup(tenant.fd()));
+  say(wire::Welcome{.client = 1});
+  say(wire::GpuKnown{.ordinal = 0, .known = 1});
+  EXPECT_EQ(account::reserve(0, 1001), account::Verdict::over);
+  wire::Packet<wire::Welcome> old;
+  old.header.version = 1;
+  session::hear(reinterpret_cast<const char*>(&old), sizeof old, -1);
+  say(wire::GpuKnown{.ordinal = 0, .known = 1});
+  EXPECT_EQ(account::reserve(0, 1001), account::Verdict::unlimited);
+}
+
+TEST_F(Listen, TheTenantsAccountCountsFromTheFirstWordAboutAGpu) {
+  const account::FakeAccount tenant(1000);
+  const wire::MemoryAccount message{.slot = 1, .zero = 0, .bytes = sizeof(wire::AccountFile)};
+  say(message);  // without the file
+  EXPECT_FALSE(account::is_any());
+  const int file = ::dup(tenant.fd());
+  say(message, file);
+  EXPECT_TRUE(account::is_any());
+  EXPECT_EQ(::fcntl(file, F_GETFD), -1);  // closed
+  EXPECT_EQ(account::reserve(0, 1001), account::Verdict::unlimited);
+  say(wire::GpuKnown{.ordinal = 0, .known = 1, .gpu = 5});
+  EXPECT_EQ(account::reserve(0, 1001), account::Verdict::over);
+  EXPECT_EQ(account::reserve(0, 1000), account::Verdict::reserved);
+  EXPECT_EQ(tenant.used(1, 5), 1000U);
+  say(wire::GpuKnown{.ordinal = 0, .known = 0});
+  EXPECT_EQ(tenant.used(1, 5), 0U);
+  memory::books().after_fork();
 }
 
 TEST_F(Listen, PacketsThatMakeNoSenseAreNotForUs) {

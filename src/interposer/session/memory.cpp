@@ -5,6 +5,7 @@
 
 #include <limits.h>
 
+#include "interposer/memory/account.h"
 #include "interposer/memory/fixed.h"
 #include "interposer/memory/swap/free_like_driver.h"
 #include "interposer/memory/swap/host.h"
@@ -17,6 +18,7 @@
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/memory/swap/solid.h"
 #include "interposer/memory/swap/views.h"
+#include "interposer/memory/unified/allocate.h"
 #include "interposer/memory/unified/bring.h"
 #include "interposer/memory/unified/claim.h"
 #include "interposer/memory/unified/use.h"
@@ -167,6 +169,15 @@ void set_visible(const wire::Visible& message) {
   swap::changed(static_cast<int>(message.ordinal));
 }
 
+void memory_numbered(const wire::GpuKnown& message) {
+  const auto gpu = static_cast<int>(message.ordinal);
+  if (message.known != 0) {
+    account::gpu_numbered(gpu, message.gpu);
+  } else {
+    account::gpu_unknown(gpu);
+  }
+}
+
 void memory_known(int gpu, bool is_known) {
   if (known[gpu].load(std::memory_order_relaxed) == kAsked) decide(gpu, is_known ? kYes : kNo);
   if (is_known) tell_holds(gpu);
@@ -209,6 +220,7 @@ void memory_start_over_in_child() {
   any_asked.store(false, std::memory_order_relaxed);
   for (bool& one : is_told) one = false;
   for (bool& one : is_named) one = false;
+  account::start_over_in_child();
   swap::start_over_in_child();
   swap::forget_movers_in_child();
   swap::forget_lanes_in_child();
@@ -222,6 +234,7 @@ void memory_start_over_in_child() {
   swap::forget_pools_in_child();
   unified::forget_bringing_in_child();
   unified::forget_use_in_child();
+  unified::forget_allocations_in_child();
 }
 
 }  // namespace nvs::interposer::session

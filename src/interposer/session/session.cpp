@@ -16,6 +16,7 @@
 #include "interposer/session/hello.h"
 #include "interposer/session/listen.h"
 #include "interposer/session/memory.h"
+#include "interposer/session/onlooker.h"
 #include "interposer/session/tend.h"
 #include "interposer/session/thread.h"
 
@@ -97,23 +98,35 @@ void use(int gpu, Use how) {
 
 }  // namespace
 
+wire::Hello hello_message() { return hello; }
+
 void say_hello() {
   wire::Hello message = hello;
-  message.flags = paused ? wire::u32{wire::kPaused} : 0U;
+  if (paused) message.flags |= wire::kPaused;
   connection::send(message);
 }
 
-void bill(int gpu, bool billed) {
-  Gpu& mine = gpus[gpu];
-  const std::int64_t now_ns = clock_ns();
-  if (mine.billed_since_ns != 0) mine.used_ns += now_ns - mine.billed_since_ns;
-  mine.billed_since_ns = billed ? now_ns : 0;
+void begin_bill(int gpu, bool billed) {
+  gpus[gpu].account.begin(clock_ns(), flow::paused_ns(gpu), billed);
+}
+void end_bill(int gpu) { gpus[gpu].account.end(clock_ns()); }
+
+bool tell_work(int gpu, const WorkAccount::Word& word) {
+  const auto span_ns = static_cast<wire::u64>(word.span_ns);
+  if (word.idle) {
+    auto message = about<wire::Idle>(gpu);
+    message.quiet_ns = span_ns;
+    return connection::send(message) != connection::Outcome::again;
+  }
+  auto message = about<wire::Busy>(gpu);
+  message.since_ns = span_ns;
+  return connection::send(message) != connection::Outcome::again;
 }
 
 bool announce(int gpu) {
-  bill(gpu, false);
+  end_bill(gpu);
   wire::UseGpu message;
-  message.used_ns = static_cast<wire::u64>(gpus[gpu].used_ns);
+  message.used_ns = static_cast<wire::u64>(gpus[gpu].account.used_ns(clock_ns()));
   message.ordinal = static_cast<wire::u32>(gpu);
   message.flags = gpus[gpu].phase == Phase::open ? wire::u32{wire::kGateOpen} : 0U;
   for (std::size_t i = 0; i < sizeof message.uuid; ++i) message.uuid[i] = gpus[gpu].uuid[i];
@@ -153,9 +166,9 @@ void open_alone(int gpu) {
   memory_alone(gpu);
   mine.grant = 0;
   mine.awaited = false;
-  mine.bounded = false;
+  mine.bounded = mine.capped = false;
   wanted[gpu].store(false);
-  bill(gpu, false);
+  end_bill(gpu);
   flow::set_bound(gpu, 0);
   set_gate_bounded();
   // A gate that is open is so because all was there.
@@ -208,6 +221,7 @@ void start_over_in_child() {
   flow::start_over_in_child();
   forget_daemon();
   memory_start_over_in_child();
+  forget_looks_in_child();
   events::times().start_over_in_child();
   started = false;
   paused = false;

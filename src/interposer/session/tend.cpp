@@ -21,10 +21,13 @@ constexpr std::int64_t kSecond_ns = 1'000'000'000;
 
 // A pause of the program: handing the GPU over and back costs some 100 us, so a program that mostly
 // comes back sooner is waited for that long; one that mostly sleeps is not.
-constexpr std::int64_t kIdleAfter_ns = 200 * kMicrosecond_ns;
+constexpr std::int64_t kIdleAfter_ns = flow::kPause_ns;
 constexpr std::int64_t kSleeperIdleAfter_ns = 15 * kMicrosecond_ns;
 // The same while nobody waits, and how often we look then.
 constexpr std::int64_t kIdleUnwatched_ns = 5 * kMillisecond_ns;
+// And while our time is counted: pauses between two looks are added up, but the end of our work is
+// a guess in between.
+constexpr std::int64_t kCappedLook_ns = kMillisecond_ns;
 // A thread that was just woken up needs this to submit, at most; mostly it takes some 20 us.
 constexpr std::int64_t kTimeToBegin_ns = kMillisecond_ns;
 constexpr std::int64_t kBeginLook_ns = 20 * kMicrosecond_ns;
@@ -40,6 +43,10 @@ constexpr std::int64_t kAwakeAfter_ns = 500 * kMicrosecond_ns;
 // queued when it began.
 constexpr std::int64_t kStallAfter_ns = 20 * kMillisecond_ns;
 constexpr std::int64_t kRefuseAfter_ns = 500 * kMillisecond_ns;
+// The same where nobody waits for the GPU and the window ends because we have had our share: the
+// kernels are probably long, and whoever is let in meanwhile has more than its share.
+constexpr std::int64_t kCappedStallAfter_ns = 300 * kMillisecond_ns;
+constexpr std::int64_t kCappedRefuseAfter_ns = 2 * kSecond_ns;
 // What was queued is a guess, and a process that was stopped has learnt nonsense.
 constexpr std::int64_t kExpectedMax_ns = kSecond_ns;
 
@@ -70,13 +77,14 @@ struct Pause {
 Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
   const std::int64_t open_ns = now_ns - mine.opened_ns;
   const bool has_begun = look.quiet_ns < open_ns;
+  const std::int64_t unwatched_ns = mine.capped ? flow::kPause_ns : kIdleUnwatched_ns;
   const std::int64_t patience_ns = !has_begun         ? kTimeToBegin_ns
-                                   : !mine.awaited    ? kIdleUnwatched_ns
+                                   : !mine.awaited    ? unwatched_ns
                                    : look.sleeps_long ? kSleeperIdleAfter_ns
                                                       : kIdleAfter_ns;
   const std::int64_t quiet_ns = std::min<std::int64_t>(look.quiet_ns, open_ns);
   if (look.done && quiet_ns >= patience_ns) return {true, has_begun, kIdleUnwatched_ns};
-  if (!mine.awaited) return {false, has_begun, kIdleUnwatched_ns};
+  if (!mine.awaited) return {false, has_begun, mine.capped ? kCappedLook_ns : kIdleUnwatched_ns};
   if (!has_begun) return {false, false, kBeginLook_ns};
   if (!look.done) {
     const bool spins = look.sleeps_long && look.look_again_ns <= kSpinBelow_ns;
@@ -87,35 +95,45 @@ Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
 }
 
 // Nobody waits, so the window stays; but it is not billed while we are idle.
-void tell_pause(int gpu, bool idle) {
-  if (gpus[gpu].idle_told == idle) return;
-  const bool told = idle ? tell<wire::Idle>(gpu) : tell<wire::Busy>(gpu);
-  if (!told) return;
-  gpus[gpu].idle_told = idle;
-  bill(gpu, !idle);
+void tell_pause(int gpu, std::int64_t now_ns, const WorkSight& sight) {
+  constexpr int kWordsMax = 2;
+  WorkAccount& account = gpus[gpu].account;
+  for (int i = 0; i < kWordsMax; ++i) {
+    const WorkAccount::Word word = account.next(now_ns, sight);
+    if (!word.due || !tell_work(gpu, word)) return;
+    account.told(word, now_ns, sight);
+  }
 }
 
-void note_progress(DrainState& drain, int gpu, std::int64_t now_ns, const flow::Look* look) {
+bool is_for_cap(const Gpu& mine) { return mine.capped && !mine.awaited; }
+
+void note_progress(int gpu, std::int64_t now_ns, const flow::Look* look) {
+  DrainState& drain = gpus[gpu].drain;
   const std::uint32_t let_in = gate::let_in_so_far(gpu);
   const bool less = look != nullptr && look->remaining_ns + kMillisecond_ns < drain.expected_ns;
-  if (!less && let_in == drain.let_in) return;
-  if (less) drain.expected_ns = look->remaining_ns;
+  // What has completed also tells how long those will take that are left.
+  const bool learnt = look != nullptr && look->completions != drain.completions;
+  if (!less && !learnt && let_in == drain.let_in) return;
+  if (less || learnt) drain.expected_ns = look->remaining_ns;
+  if (learnt) drain.completions = look->completions;
   drain.let_in = let_in;
   drain.progress_ns = now_ns;
-  drain.stalls = 0;
+  if (less || learnt || !is_for_cap(gpus[gpu])) drain.stalls = 0;
 }
 
 std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
   if (is_before_drain(gpu, now_ns)) return kBeginLook_ns;
   DrainState& drain = gpus[gpu].drain;
-  note_progress(drain, gpu, now_ns, look);
+  note_progress(gpu, now_ns, look);
+  const bool for_cap = is_for_cap(gpus[gpu]);
+  const std::int64_t stall_ns = for_cap ? kCappedStallAfter_ns : kStallAfter_ns;
   const std::int64_t expected_ns = std::min<std::int64_t>(drain.expected_ns, kExpectedMax_ns);
   const std::int64_t stuck_ns = now_ns - drain.progress_ns - 3 * expected_ns;
-  if (stuck_ns >= kRefuseAfter_ns) {
+  if (stuck_ns >= (for_cap ? kCappedRefuseAfter_ns : kRefuseAfter_ns)) {
     refuse_to_close(gpu);
     return kMillisecond_ns;
   }
-  if (stuck_ns >= kStallAfter_ns << drain.stalls) {
+  if (stuck_ns >= stall_ns << drain.stalls) {
     if (!tell<wire::Stalled>(gpu)) return kTellAgain_ns;
     ++drain.stalls;
     drain.told_ns = now_ns;
@@ -174,7 +192,10 @@ std::int64_t tend_gpu(int gpu) {
     if (mine.phase != Phase::open || !looked) return pause.look_again_ns;
     pause = pause_of(mine, now_ns, look);
     if (!mine.awaited || !pause.idle) {
-      if (pause.idle || pause.begun) tell_pause(gpu, pause.idle);
+      const std::int64_t open_ns = now_ns - mine.opened_ns;
+      const std::int64_t quiet_ns = std::min(look.quiet_ns, open_ns);
+      const WorkSight sight{pause.idle, quiet_ns, look.paused_ns, look.certain, look.busy_ns};
+      if (pause.idle || pause.begun) tell_pause(gpu, now_ns, sight);
       return pause.look_again_ns;
     }
   }

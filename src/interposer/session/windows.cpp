@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/windows.h"
 
+#include <algorithm>
+
 #include "interposer/events/event_times.h"
 #include "interposer/flow/flow.h"
 #include "interposer/memory/swap/ordered_release.h"
@@ -21,10 +23,14 @@ constexpr std::int64_t kWorthTelling_ns = 150'000;
 
 void set_terms(int gpu, const wire::Open& message) {
   Gpu& mine = gpus[gpu];
+  const bool was_bounded = mine.bounded;
   mine.bounded = (message.flags & wire::kBounded) != 0 && message.queue_bound_ns != 0;
   mine.awaited = (message.flags & wire::kAwaited) != 0;
+  mine.capped = (message.flags & wire::kCapped) != 0;
   flow::set_bound(gpu, mine.bounded ? static_cast<std::int64_t>(message.queue_bound_ns) : 0);
   set_gate_bounded();
+  // What was worked before is not known: it stays as it was billed.
+  if (mine.bounded && !was_bounded) begin_bill(gpu, mine.account.is_billed());
 }
 
 // Asks the driver, so the lock must not be held.
@@ -34,12 +40,6 @@ flow::Look look_at(int gpu) {
   return look;
 }
 
-// A client that is asked to close while it is idle needs no thread for it.
-bool is_drained_already(int gpu) {
-  const flow::Look look = look_at(gpu);
-  return look.done && look.certain;
-}
-
 // A full socket takes nothing, and without the answer the daemon would give us up: what it did not
 // get it is told again.
 void remember(int gpu, Answer answer, connection::Outcome outcome) {
@@ -47,11 +47,25 @@ void remember(int gpu, Answer answer, connection::Outcome outcome) {
   gpus[gpu].untold_grant = gpus[gpu].grant;
 }
 
-void tell_drained(int gpu) {
-  bill(gpu, false);
+void send_drained(int gpu, std::int64_t quiet_ns) {
   auto message = about<wire::Drained>(gpu);
   message.waiting = wanted[gpu].load() ? 1 : 0;
+  message.quiet_ns = static_cast<wire::u64>(quiet_ns);
   remember(gpu, Answer::drained, connection::send(message));
+}
+
+// `look`: at the queue when all that was submitted was done, if there was one.
+void tell_drained(int gpu, const flow::Look& look = {}) {
+  const WorkSight sight{true, look.quiet_ns, flow::paused_ns(gpu), look.certain};
+  const std::int64_t now_ns = clock_ns();
+  Gpu& mine = gpus[gpu];
+  const WorkAccount::Word word = mine.account.next(now_ns, sight);
+  if (word.due && !word.idle) tell_work(gpu, word);
+  const std::int64_t quiet_ns = word.idle ? word.span_ns : 0;
+  mine.account.told({true, true, quiet_ns}, now_ns, sight);
+  mine.untold_quiet_ns = quiet_ns;
+  mine.untold_since_ns = now_ns;
+  send_drained(gpu, quiet_ns);
 }
 
 void tell_refused(int gpu) {
@@ -79,12 +93,15 @@ void begin_drain(int gpu, std::int64_t expected_ns) {
 // The gate was closed while nothing seemed to run. If that is certain, no thread and no call of the
 // driver is needed.
 void finish_quickly(int gpu) {
-  const bool done = gate::wait_until_outside(kQuickWait_ns) && is_drained_already(gpu);
+  const bool outside = gate::wait_until_outside(kQuickWait_ns);
+  const flow::Look look = outside ? look_at(gpu) : flow::Look{};
+  // A client that is asked to close while it is idle needs no thread for it.
+  const bool done = look.done && look.certain;
   if (done) swap::make_room_if_above(gpu);
   const os::FutexGuard guard(lock);
   if (!done) return begin_drain(gpu, 0);
   note_closed(gpu);
-  tell_drained(gpu);
+  tell_drained(gpu, look);
 }
 
 }  // namespace
@@ -108,8 +125,7 @@ void open_window(const wire::Open& message) {
     if (mine.phase == Phase::draining) drain::cancel(gpu);
     mine.phase = Phase::open;
     // The daemon takes whoever did not ask for idle.
-    mine.idle_told = !wanted[gpu].load();
-    bill(gpu, !mine.idle_told);
+    begin_bill(gpu, wanted[gpu].load());
     mine.opened_ns = clock_ns();
     mine.ready_ns = 0;
     wanted[gpu].store(false);
@@ -216,8 +232,7 @@ void refuse_to_close(int gpu) {
   drain::cancel(gpu);
   gpus[gpu].phase = Phase::open;
   gpus[gpu].opened_ns = clock_ns();
-  gpus[gpu].idle_told = true;  // nobody asks
-  bill(gpu, false);
+  begin_bill(gpu, false);  // nobody asks
   wanted[gpu].store(false);
   flow::lose_track(gpu);  // the drain may be about to say that all is done
   open_gate(gpu);
@@ -232,7 +247,8 @@ bool tell_untold(int gpu) {
   if (!is_so || mine.grant != mine.untold_grant) {
     mine.untold = Answer::none;
   } else if (drained) {
-    tell_drained(gpu);
+    const std::int64_t since_ns = clock_ns() - mine.untold_since_ns;  // billed as well
+    send_drained(gpu, std::min<std::int64_t>(mine.untold_quiet_ns + since_ns, wire::kLongest_ns));
   } else {
     tell_refused(gpu);
   }

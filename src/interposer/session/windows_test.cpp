@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "interposer/flow/flow.h"
+#include "interposer/resolve/clock.h"
 #include "interposer/session/contexts.h"
 #include "interposer/session/drain.h"
 #include "interposer/session/test_session.h"
@@ -45,6 +46,29 @@ TEST_F(Windows, AnEndThatDidNotFitIntoTheSocketIsToldLater) {
   expect_drained(7);
   session::tend();
   EXPECT_TRUE(heard_nothing());
+}
+
+TEST_F(Windows, WhatWasBilledMeanwhileIsTakenBack) {
+  constexpr std::int64_t kSecond_ns = 1'000'000'000;
+  open(7);
+  close(7);
+  fill_socket();
+  complete_drain();
+  gpu().untold_quiet_ns += kSecond_ns;
+  gpu().untold_since_ns -= kSecond_ns;
+  empty_socket();
+  session::tend();
+  const auto message = heard<wire::Drained>();
+  ASSERT_TRUE(message);
+  EXPECT_GE(message->quiet_ns, 2U * kSecond_ns);
+}
+
+TEST_F(Windows, AWindowThatNobodyAskedForWasNotWorkedIn) {
+  open(7);
+  gpu().account.begin(clock_ns() - 1'000'000'000, 0, false);
+  close(7);
+  complete_drain();
+  expect_drained(7);
 }
 
 TEST_F(Windows, ARefusalThatDidNotFitIntoTheSocketIsToldLater) {
@@ -159,23 +183,27 @@ TEST_F(Windows, NobodyIsLetInForADrainThatIsDone) {
   EXPECT_EQ(gpu().phase, session::Phase::closed);
 }
 
-// As if the gate had been so for longer.
 TEST_F(Windows, WhatWasBilledIsToldToTheNextDaemon) {
   constexpr std::int64_t kSecond_ns = 1'000'000'000;
+  // As if the daemon had billed us for longer.
+  const auto bill_more = [](std::int64_t span_ns) {
+    gpu().account.end(clock_ns());
+    gpu().account.begin(clock_ns() - span_ns, 0, true);
+  };
   open(7);
-  EXPECT_EQ(gpu().billed_since_ns, 0) << "nobody had asked for it";
+  EXPECT_FALSE(gpu().account.is_billed()) << "nobody had asked for it";
   close(7);
   complete_drain();
   session::wanted[0] = true;
   open(8);
-  ASSERT_NE(gpu().billed_since_ns, 0);
-  gpu().billed_since_ns -= 5 * kSecond_ns;
+  ASSERT_TRUE(gpu().account.is_billed());
+  bill_more(5 * kSecond_ns);
   close(8);
   complete_drain();
-  EXPECT_EQ(gpu().billed_since_ns, 0);
+  EXPECT_FALSE(gpu().account.is_billed());
   session::wanted[0] = true;
   open(9);
-  gpu().billed_since_ns -= 2 * kSecond_ns;
+  bill_more(2 * kSecond_ns);
   empty_socket();
   EXPECT_TRUE(session::announce(0));
   const auto use = heard<wire::UseGpu>();
@@ -195,6 +223,36 @@ TEST_F(Windows, AStallThatDidNotFitIntoTheSocketIsToldLater) {
   const auto stalled = heard<wire::Stalled>();
   ASSERT_TRUE(stalled);
   EXPECT_EQ(stalled->grant, 7U);
+}
+
+// Nobody else wants the GPU, and whoever is let in has more than its share.
+TEST_F(Windows, AShareThatIsUsedUpIsPatientWithLongKernels) {
+  open(7);
+  constexpr std::uint32_t kAlone = wire::kBounded | wire::kCapped;
+  session::open_window({.flags = kAlone, .grant = 7, .queue_bound_ns = 2'000'000});
+  close(7);
+  gpu().drain.progress_ns -= 200'000'000;
+  session::tend();
+  EXPECT_FALSE(heard<wire::Stalled>());
+  gpu().drain.progress_ns -= 110'000'000;
+  session::tend();
+  EXPECT_TRUE(heard<wire::Stalled>());
+  gpu().drain.progress_ns -= 1'000'000'000;
+  session::tend();
+  EXPECT_FALSE(heard<wire::Refused>());
+  gpu().drain.progress_ns -= 1'000'000'000;
+  session::tend();
+  empty_socket();
+  EXPECT_EQ(gpu().phase, Phase::open) << "it is refused in the end";
+}
+
+TEST_F(Windows, WhatIsNotKnownOfTheTimeBeforeABoundIsNotCorrected) {
+  constexpr std::int64_t kHour_ns = 3'600'000'000'000;
+  open(7);
+  gpu().account.begin(clock_ns() - kHour_ns, 0, false);
+  session::open_window({.flags = wire::kBounded, .grant = 7, .queue_bound_ns = 2'000'000});
+  const session::WorkSight works{false, 0, flow::paused_ns(0)};
+  EXPECT_LT(gpu().account.next(clock_ns(), works).span_ns, kHour_ns / 2);
 }
 
 // Whether calls have to ask for room.
