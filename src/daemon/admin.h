@@ -12,6 +12,7 @@
 #include "base/instant.h"
 #include "core/ids.h"
 #include "core/policy.h"
+#include "daemon/limit_change.h"
 
 namespace nvs::daemon {
 
@@ -47,6 +48,7 @@ class NodeControl {
   virtual void set_policy(core::GpuId gpu, const core::GpuPolicy& policy) = 0;
   virtual void set_priority(core::TenantId tenant, core::Priority priority) = 0;
   virtual void set_weight(core::TenantId tenant, std::uint32_t weight) = 0;
+  virtual void set_limits(core::TenantId tenant, const LimitChange& change) = 0;
   virtual void pause(core::TenantId tenant) = 0;
   virtual void resume(core::TenantId tenant) = 0;
 };

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include <nlohmann/json.hpp>
-#include <tl/expected.hpp>
 
 #include "base/result.h"
 #include "daemon/admin.h"
+#include "daemon/admin_limits.h"
 #include "daemon/status_words.h"
 #include "daemon/status_writer.h"
 
@@ -21,29 +21,9 @@ namespace {
 
 using nlohmann::json;
 
-template <class T>
-using Checked = tl::expected<T, Refusal>;
-
 // In the order of the enumerators.
 constexpr std::array<std::string_view, 3> kCodes = {"not_found", "invalid", "denied"};
-constexpr std::size_t kEchoMax = 100;
 constexpr std::size_t kListedMax = 20;
-
-tl::unexpected<Refusal> invalid(std::string text) {
-  return tl::unexpected(Refusal{RefusalCode::invalid, std::move(text)});
-}
-tl::unexpected<Refusal> not_found(std::string text) {
-  return tl::unexpected(Refusal{RefusalCode::not_found, std::move(text)});
-}
-
-// What the request said, short enough to be read. Lists and objects are not written out: they may
-// be nested deeper than the stack is.
-std::string echo(const json& value) {
-  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.size() > kEchoMax) text = text.substr(0, kEchoMax) + "...";
-  return text;
-}
 
 std::string with_word(std::string text, const std::string& word) {
   return text.empty() ? word : text + ", " + word;
@@ -224,6 +204,12 @@ Checked<std::string> do_weight(NodeControl& control, const json& request) {
   return tenant_result(tenant);
 }
 
+Checked<std::string> do_limit(NodeControl& control, const json& request) {
+  const AdminTenant tenant = NVS_TRY(find_tenant(control, request));
+  control.set_limits(tenant.tenant, NVS_TRY(limit_change(request)));
+  return tenant_result(tenant);
+}
+
 Checked<std::string> do_status(NodeControl& control, const json& /*request*/) {
   return control.status();
 }
@@ -242,13 +228,14 @@ struct Command {
   std::array<std::string_view, 4> fields;  // that it may have
   Checked<std::string> (*run)(NodeControl&, const json&);
 };
-constexpr std::array<Command, 7> kCommands = {{
+constexpr std::array<Command, 8> kCommands = {{
     {"status", {}, do_status},
     {"set", {"gpu", "mode", "window_ms", "turn_s"}, do_set},
     {"pause", {"tenant"}, do_pause},
     {"resume", {"tenant"}, do_resume},
     {"priority", {"tenant", "priority"}, do_priority},
     {"weight", {"tenant", "weight"}, do_weight},
+    {"limit", {"tenant", "memory", "cores"}, do_limit},
     {"trace", {"seconds"}, do_trace},
 }};
 
@@ -277,6 +264,14 @@ Checked<std::string> run(NodeControl& control, std::string_view line) {
 }
 
 }  // namespace
+
+std::string echo(const json& value) {
+  constexpr std::size_t kEchoMax = 100;
+  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
+  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.size() > kEchoMax) text = text.substr(0, kEchoMax) + "...";
+  return text;
+}
 
 std::string refusal_text(const Refusal& refusal) {
   JsonWriter text;

@@ -4,6 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+
+#include <nlohmann/json_fwd.hpp>
+#include <tl/expected.hpp>
 
 namespace nvs::daemon {
 
@@ -16,5 +20,20 @@ struct Refusal {
 
 // The answer that says so, without its line end.
 std::string refusal_text(const Refusal& refusal);
+
+// What was asked for, once it is known to be possible.
+template <class T>
+using Checked = tl::expected<T, Refusal>;
+
+inline tl::unexpected<Refusal> invalid(std::string text) {
+  return tl::unexpected(Refusal{RefusalCode::invalid, std::move(text)});
+}
+inline tl::unexpected<Refusal> not_found(std::string text) {
+  return tl::unexpected(Refusal{RefusalCode::not_found, std::move(text)});
+}
+
+// What the request said, short enough to be read. Lists and objects are not written out: they may
+// be nested deeper than the stack is.
+std::string echo(const nlohmann::json& value);
 
 }  // namespace nvs::daemon

@@ -35,6 +35,10 @@ class FakeNode : public NodeControl {
   void set_weight(core::TenantId tenant, std::uint32_t weight) override {
     did("weight " + text(tenant) + " " + std::to_string(weight));
   }
+  void set_limits(core::TenantId tenant, const LimitChange& change) override {
+    did("limit " + text(tenant) + (change.memory ? " memory " + word_text(*change.memory) : "") +
+        (change.cores ? " cores " + word_text(*change.cores) : ""));
+  }
   void pause(core::TenantId tenant) override { did("pause " + text(tenant)); }
   void resume(core::TenantId tenant) override { did("resume " + text(tenant)); }
 
@@ -194,12 +198,40 @@ TEST_F(AdminTest, TenantsAreNamedByIdOrName) {
   done(R"({"command":"weight","tenant":3,"weight":1000})", "weight 3 1000;");
 }
 
+TEST_F(AdminTest, LimitsAreWordsAndNumbers) {
+  const auto limit = [](const std::string& rest) {
+    return R"({"command":"limit","tenant":2,)" + rest + "}";
+  };
+  done(limit(R"("memory":"4Gi")"), "limit 2 memory 4Gi;");
+  done(limit(R"("memory":4096)"), "limit 2 memory 4Ki;");
+  done(limit(R"("memory":"25%","cores":"none")"), "limit 2 memory 25% cores none;");
+  done(limit(R"("cores":40)"), "limit 2 cores 40;");
+  done(limit(R"("cores":"40%")"), "limit 2 cores 40;");
+  done(limit(R"("memory":"none","cores":"default")"), "limit 2 memory none cores default;");
+  EXPECT_EQ(ask(limit(R"("cores":1)")), R"({"ok":true,"result":{"tenant":2,"name":"python3"}})");
+  node_.take_done();
+  refused(R"({"command":"limit","tenant":2})", "invalid",
+          "nothing to set: give 'memory' or 'cores'");
+  refused(limit(R"("memory":"4 GB")"), "invalid",
+          "'memory' is \"4 GB\", not a size such as 4Gi, 4096Mi, 4G, 512MiB or 25%, nor none or "
+          "default");
+  refused(limit(R"("cores":150)"), "invalid",
+          "'cores' is 150, not a number from 1 to 100, none or default");
+  for (const char* value :
+       {"0", "-1", "1.5", "true", "null", "[]", "{}", "\"\"", "\"all\"", "18446744073709551615"}) {
+    refused(limit(R"("memory":"4Gi","cores":)" + std::string(value)), "invalid", "'cores' is ");
+    refused(limit(R"("cores":40,"memory":)" + std::string(value)), "invalid", "'memory' is ");
+  }
+  refused(limit(R"("memory":")" + std::string(5000, '9') + "\""), "invalid", "'memory' is ");
+}
+
 TEST_F(AdminTest, TenantsThatAreNotOneAreRefused) {
-  for (const char* command : {"pause", "resume", "priority", "weight"}) {
+  for (const char* command : {"pause", "resume", "priority", "weight", "limit"}) {
     const auto ask_for = [&](const std::string& tenant) {
       const std::string name(command);
       const std::string value = name == "priority" ? R"(,"priority":"low")"
                                 : name == "weight" ? R"(,"weight":1)"
+                                : name == "limit"  ? R"(,"cores":1)"
                                                    : "";
       return R"({"command":")" + name + "\"" + value + tenant + "}";
     };

@@ -16,6 +16,7 @@
 #include "base/instant.h"
 #include "core/ids.h"
 #include "core/policy.h"
+#include "daemon/tenant_limits.h"
 
 namespace nvs::daemon {
 
@@ -31,6 +32,8 @@ struct Tenant {
   std::vector<core::ClientId> clients;
   // What earlier daemons billed; the core begins at zero.
   std::map<core::GpuId, Duration> billed_before;
+  TenantLimits limits;
+  std::vector<std::string> limit_errors;  // what of it was not understood
 };
 
 struct Client {

@@ -33,6 +33,11 @@ void Control::set_weight(core::TenantId tenant, std::uint32_t weight) {
   sessions_.settle();
 }
 
+void Control::set_limits(core::TenantId tenant, const LimitChange& change) {
+  node_.set_limits(loop_.now(), tenant, change, sessions_.effects());
+  sessions_.settle();
+}
+
 // The clients hear of the pause before their windows close for it, so that they know it even if the
 // daemon ends in between.
 void Control::set_paused(core::TenantId tenant, bool paused) {

@@ -204,6 +204,7 @@ std::optional<Instant> Daemon::next_deadline() const {
   const auto consider = [&earliest](std::optional<Instant> other) {
     if (other && (!earliest || *other < *earliest)) earliest = other;
   };
+  consider(node_.sample_deadline());
   consider(sessions_.next_deadline());
   consider(unused_deadline());
   if (watchdog_) consider(watchdog_at_);
@@ -219,6 +220,7 @@ void Daemon::on_deadlines() {
     node_.step(now, core::Tick{}, sessions_.effects());
     sessions_.settle();
   }
+  if (has_come(node_.sample_deadline())) node_.sample(now);
   if (has_come(sessions_.next_deadline())) sessions_.on_deadline();
   if (watchdog_ && has_come(watchdog_at_)) {
     manager_.tell("WATCHDOG=1");

@@ -52,11 +52,12 @@ class Sender {
   Session::Output open_with(const Effect& effect) const {
     wire::Open message;
     message.ordinal = ordinal_of(effect.gpu);
-    if (effect.terms.bounded) {
+    if (effect.terms.bounded()) {
       message.flags |= wire::kBounded;
-      message.queue_bound_ns = static_cast<wire::u64>(core::kQueueBound.ns());
+      message.queue_bound_ns = static_cast<wire::u64>(effect.terms.queue_bound.ns());
     }
     if (effect.terms.awaited) message.flags |= wire::kAwaited;
+    if (effect.terms.capped) message.flags |= wire::kCapped;
     message.grant = static_cast<wire::u64>(effect.grant);
     return session_.send(message);
   }

@@ -28,16 +28,17 @@ class EffectsTest : public ::testing::Test {
 };
 
 TEST_F(EffectsTest, OpenTellsTheTermsUnderTheClientsNumber) {
-  send(core::OpenWindow{kClient, kGpu, kGrant, {.bounded = true, .awaited = false}});
+  const core::WindowTerms terms{.queue_bound = Duration::from_ms(5), .awaited = false};
+  send(core::OpenWindow{kClient, kGpu, kGrant, terms});
   const auto open = client_.expect<wire::Open>();
   EXPECT_EQ(open.ordinal, 12U);
   EXPECT_EQ(open.grant, 77U);
   EXPECT_EQ(open.flags, wire::kBounded);
-  EXPECT_EQ(open.queue_bound_ns, static_cast<std::uint64_t>(core::kQueueBound.ns()));
+  EXPECT_EQ(open.queue_bound_ns, 5'000'000U);
 }
 
 TEST_F(EffectsTest, NewTermsAreAnOpenWithTheSameGrant) {
-  send(core::ChangeTerms{kClient, kGpu, kGrant, {.bounded = false, .awaited = true}});
+  send(core::ChangeTerms{kClient, kGpu, kGrant, {.queue_bound = {}, .awaited = true}});
   const auto open = client_.expect<wire::Open>();
   EXPECT_EQ(open.grant, 77U);
   EXPECT_EQ(open.flags, wire::kAwaited);

@@ -8,6 +8,7 @@
 
 #include "base/instant.h"
 #include "wire/codec.h"
+#include "wire/memory_account.h"
 
 namespace nvs::daemon {
 
@@ -15,7 +16,9 @@ namespace nvs::daemon {
 inline constexpr std::size_t kClientsMax = 4096;
 // Of one tenant, so that one cannot take the places of all.
 inline constexpr std::size_t kTenantClientsMax = 1024;
-inline constexpr std::size_t kFdsPerClient = 2;
+// Each may be a tenant of its own, and those have the file of their account.
+inline constexpr std::size_t kFdsPerClient = 3;
+static_assert(kTenantClientsMax <= wire::kAccountSlots);
 // For everything else: the loop, both listening sockets, administrators, files.
 inline constexpr std::size_t kFdsReserved = 128;
 // Connections that have not said Hello. One more, and the oldest of them is closed: they come from
@@ -26,10 +29,11 @@ inline constexpr Duration kHelloWait = Duration::from_s(5);
 // GPUs of the node, found or learnt.
 inline constexpr std::size_t kGpusMax = 64;
 static_assert(wire::kGpusMax <= kGpusMax);
+static_assert(kGpusMax <= wire::kAccountGpus);
 
 // Messages of a connection, for each GPU that it uses. In the shortest windows (1 ms, two tenants)
 // a client sends some 500 times a second Drained, and Idle and Busy before it; with the usual
-// windows of 20 ms under a hundred messages. While its memory moves it says Holds for each chunk:
+// windows of 40 ms under a hundred messages. While its memory moves it says Holds for each chunk:
 // 2000 times a second where chunks are small. What sends more than this is broken or means harm.
 inline constexpr std::int64_t kMessagesPerSecond = 4000;
 // What may come at once: two seconds' worth from a connection that was quiet, since a client that
@@ -51,6 +55,21 @@ static_assert(kPacketSentMax <= wire::kPacketMax);
 inline constexpr Duration kReadoption = Duration::from_s(30);
 // Tenants that left whose names the trace still knows.
 inline constexpr std::size_t kDepartedMax = 1024;
+
+// Tenants that left whose limits and debts are kept in case they come back, and for how long; debts
+// until they are paid.
+inline constexpr std::size_t kDepartedQuotaMax = 1024;
+inline constexpr Duration kDepartedQuotaTime = Duration::from_s(600);
+// Limits that were not understood are shown to people, so many of each tenant.
+inline constexpr std::size_t kLimitErrorsMax = 4;
+
+// What tenants had of GPUs lately: how often it is written down, for how long it is kept, and from
+// when on it says anything.
+inline constexpr Duration kSharePoll = Duration::from_s(1);
+inline constexpr Duration kShareShort = Duration::from_s(10);
+inline constexpr Duration kShareLong = Duration::from_s(60);
+inline constexpr std::size_t kShareSamples = 61;
+inline constexpr Duration kShareSpanMin = Duration::from_ms(500);
 
 // Intervals in one answer to `trace`: it is written in one round, in which no window changes hands.
 inline constexpr std::size_t kTraceAnswerMax = 20'000;

@@ -3,15 +3,20 @@
 """What nvshare-scheduler makes of the memory of GPUs that NVML knows: the real program with an NVML
 that says what a file says.
 
-usage: FAKE_NVML=LIBRARY memory_test.py SCHEDULER [UNITTEST_ARGUMENT...]
+usage: FAKE_NVML=LIBRARY NVSHARECTL=PROGRAM memory_test.py SCHEDULER [UNITTEST_ARGUMENT...]
 """
 
+import json
+import mmap
 import os
+import struct
+import subprocess
 import time
 import unittest
 
+from admin_ask import ask_admin
 from daemon_case import DaemonCase
-from wire_client import PATIENCE_S
+from wire_client import LIMITS_OF_RUN, PATIENCE_S, encode
 
 GIB = 1 << 30
 UUID = "GPU-00000000-1122-3344-5566-778899aabbcc"
@@ -19,6 +24,42 @@ GPU = bytes.fromhex("00000000112233445566778899aabbcc")
 OTHER_GPU = bytes.fromhex("00000001112233445566778899aabbcc")
 SIZE = 15 * GIB  # without what the driver keeps
 VISIBLE = SIZE - SIZE // 6
+NUMBER = 1  # of GPU, by the daemon
+UNLIMITED = (1 << 64) - 1
+
+
+class Account:
+    """The books of a tenant's memory, as its processes have them (src/wire/memory_account.h)."""
+
+    LIMITS, SLOTS, GPUS = 8, 8 + 8 * 64, 64
+
+    def __init__(self, message, file):
+        self.slot, self.inode = message.slot, os.fstat(file).st_ino
+        self.file = mmap.mmap(file, message.bytes)
+        os.close(file)
+
+    def word(self, offset, code="<Q"):
+        return struct.unpack_from(code, self.file, offset)[0]
+
+    def limit(self, gpu=NUMBER):
+        return self.word(self.LIMITS + 8 * gpu)
+
+    def place(self, slot, gpu=NUMBER):
+        return self.SLOTS + 8 * (self.GPUS * slot + gpu)
+
+    def used(self, slot, gpu=NUMBER):
+        return self.word(self.place(slot, gpu))
+
+    def use(self, used, gpu=NUMBER):
+        struct.pack_into("<Q", self.file, self.place(self.slot, gpu), used)
+
+    @property
+    def lock(self):
+        return self.word(0, "<I")
+
+    @lock.setter
+    def lock(self, value):
+        struct.pack_into("<I", self.file, 0, value)
 
 
 class Memory(DaemonCase):
@@ -110,6 +151,164 @@ class Memory(DaemonCase):
         first.expect("Visible", total=5 * GIB)
         second.expect("Visible", total=4 * GIB - 4 * GIB // 6)
         self.assertEqual(self.gpu()["capacity_bytes"], 6 * GIB)
+
+
+class Limits(Memory):
+    def process(self, run, **hello):
+        """Another process of a run, and its account, which comes before it hears of any GPU."""
+        client = self.connect()
+        client.ignored = ()
+        client.send("Hello", run=run, program=b"test", **hello)
+        client.send("UseGpu", ordinal=0, uuid=GPU)
+        client.expect("Welcome")
+        message, file = client.receive_with_file()
+        self.assertEqual(message.name, "MemoryAccount")
+        self.assertEqual(os.fstat(file).st_size, message.bytes)
+        with self.assertRaises(OSError):
+            os.ftruncate(file, 0)
+        client.expect("GpuKnown", ordinal=0, known=1, gpu=NUMBER)
+        client.ignored = ("Allow", "Visible")
+        return client, Account(message, file)
+
+    def status_of(self, number=0):
+        return self.ask(command="status")["tenants"][number]
+
+    def wait_for(self, is_so):
+        end = time.monotonic() + PATIENCE_S
+        while not is_so():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
+    def test_processes_of_a_tenant_have_one_account(self):
+        self.start()
+        first, books = self.process(1, memory_limit=b"25%", core_limit=b"40")
+        second, same = self.process(1, memory_limit=b"6Gi", flags=LIMITS_OF_RUN)
+        _, other = self.process(2)
+        self.assertEqual(books.inode, same.inode)
+        self.assertNotEqual(books.slot, same.slot)
+        self.assertNotEqual(books.inode, other.inode)
+        self.assertEqual(books.limit(), SIZE // 4)
+        self.assertEqual(books.limit(0), SIZE // 4, "on each GPU")
+        self.assertEqual(other.limit(), UNLIMITED)
+        limits = {one["id"]: one["limits"] for one in self.ask(command="status")["tenants"]}
+        self.assertEqual(
+            limits[1],
+            {
+                "memory": {"value": "6Gi and 25%", "source": "run"},
+                "cores": {"value": "40", "source": "environment"},
+            },
+        )
+        self.assertEqual(limits[2]["memory"], {"value": None, "source": "none"})
+        for client in (first, second):
+            client.ping(1)
+
+    def test_a_process_that_dies_leaves_nothing_behind(self):
+        self.start()
+        first, books = self.process(1)
+        second, same = self.process(1)
+        first.want()
+        first.expect("Open")
+        books.use(3 * GIB)
+        same.use(2 * GIB)
+        [use] = self.status_of()["gpus"]
+        self.assertEqual((use["memory_used_bytes"], use["memory_limit_bytes"]), (5 * GIB, None))
+        same.use(UNLIMITED)  # nonsense stays within bounds
+        [use] = self.status_of()["gpus"]
+        self.assertEqual(use["memory_used_bytes"], (1 << 50) + 3 * GIB)
+        books.lock = same.slot + 1  # it dies with the lock
+        second.close()
+        self.wait_for(lambda: books.lock == 0)
+        self.assertEqual(books.used(same.slot), 0)
+        self.assertEqual(books.used(books.slot), 3 * GIB)
+        _, third = self.process(1)
+        self.assertEqual((third.slot, third.inode), (same.slot, books.inode))
+
+    def test_an_administrator_changes_limits_while_it_runs(self):
+        self.start("--memory-limit", "8Gi", "--core-limit", "50")
+        client, books = self.process(1)
+        self.assertEqual(books.limit(), 8 * GIB)
+        self.ask(command="limit", tenant=1, memory="4G")
+        self.assertEqual(books.limit(), 4_000_000_000)
+        self.ask(command="limit", tenant=1, memory="none", cores=30)
+        self.assertEqual(books.limit(), UNLIMITED)
+        wrong = ask_admin(self.folder, PATIENCE_S, command="limit", tenant=1, memory="2Gi", cores=0)
+        self.assertEqual((wrong["ok"], wrong["code"]), (False, "invalid"))
+        self.assertEqual(books.limit(), UNLIMITED, "nothing of it was done")
+        self.daemon.end()
+        client.close()
+        self.start("--memory-limit", "8Gi")
+        _, books = self.process(1)
+        self.assertEqual(books.limit(), UNLIMITED)
+        limits = self.status_of()["limits"]
+        self.assertEqual(limits["cores"], {"value": "30", "source": "admin"})
+        self.ask(command="limit", tenant=1, memory="default", cores="default")
+        self.assertEqual(books.limit(), 8 * GIB)
+        self.assertEqual(self.status_of()["limits"]["cores"], {"value": None, "source": "none"})
+
+    def test_nvsharectl_sets_and_shows_them(self):
+        self.start("--core-limit", "50")
+        client, books = self.process(1)
+        client.want()
+        client.expect("Open")
+        books.use(3 * GIB)
+
+        def nvsharectl(*arguments, code=0):
+            command = [os.environ["NVSHARECTL"], "--folder", str(self.folder), *arguments]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+            self.assertEqual(done.returncode, code, done.stderr)
+            return done.stdout
+
+        nvsharectl("set", "memory", "4Gi", "test")
+        self.assertEqual(books.limit(), 4 * GIB)
+        nvsharectl("set", "cores", "40", "1")
+        nvsharectl("set", "cores", "30", "nobody", code=3)
+        status = nvsharectl("status")
+        self.assertRegex(status, r"ID +TENANT +GPU +USE +LIMIT +CAP +10S +60S +THROTTLED\n")
+        self.assertRegex(status, rf"1 +test +{NUMBER} +3\.0GiB +4\.0GiB ")
+        limits = json.loads(nvsharectl("status", "-o", "json"))["tenants"][0]["limits"]
+        self.assertEqual(limits["cores"], {"value": "40", "source": "admin"})
+        nvsharectl("set", "memory", "default", "test")
+        nvsharectl("set", "cores", "default", "test")
+        self.assertEqual(books.limit(), UNLIMITED)
+        limits = self.status_of()["limits"]
+        self.assertEqual(limits["cores"], {"value": "50", "source": "default"})
+
+    def test_what_is_not_understood_changes_nothing(self):
+        self.start("--core-limit", "50")
+        hostile = b'\xff\n"msg=x'
+        client, books = self.process(1, memory_limit=hostile, core_limit=b"0")
+        self.assertEqual(books.limit(), UNLIMITED)
+        tenant = self.status_of()
+        self.assertEqual(tenant["limits"]["cores"], {"value": "50", "source": "default"})
+        self.assertEqual(len(tenant["limit_errors"]), 2)
+        self.assertIn("'0'", tenant["limit_errors"][1])
+        self.daemon.wait_for_log("limit not understood", "kind=core", "value=0")
+        client.ping(1)
+
+    def test_an_older_client_is_sent_none(self):
+        self.start()
+        hello = encode("Hello", version=1, run=1, program=b"old")[: -32 - 16]
+        client = self.connect()
+        client.ignored = ()
+        client.send_bytes(hello[:4] + struct.pack("<I", len(hello)) + hello[8:])
+        client.expect("Welcome")
+        client.ping(1)
+        _, books = self.process(1)
+        self.assertEqual(books.slot, 0)
+        client.close()
+        self.daemon.wait_for_log("client left")
+        self.assertEqual(len(self.status_of()["clients"]), 1)
+
+    def test_shares_are_those_of_the_last_seconds(self):
+        self.start()
+        client = self.tenant(1, GPU)
+        client.want()
+        client.ignored = ("Visible", "Allow")
+        client.expect("Open")
+        share = lambda: self.status_of()["gpus"][0]["share_10s"]
+        self.wait_for(lambda: share() is not None)
+        self.assertGreater(share(), 0.3)
+        self.assertLessEqual(share(), 1.001)
 
 
 if __name__ == "__main__":

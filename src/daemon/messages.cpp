@@ -20,8 +20,16 @@ constexpr const char* kUnnamedGpu = "it speaks of a GPU that it has not named";
 
 template <class Event, class Message>
 Event event_of(core::ClientId client, core::GpuId gpu, const Message& message) {
+  const auto span = [](std::uint64_t ns) {
+    return Duration::from_ns(static_cast<std::int64_t>(ns));
+  };
   if constexpr (requires { message.waiting; }) {
-    return Event{client, gpu, static_cast<core::GrantId>(message.grant), message.waiting != 0};
+    return Event{client, gpu, static_cast<core::GrantId>(message.grant), message.waiting != 0,
+                 span(message.quiet_ns)};
+  } else if constexpr (requires { message.quiet_ns; }) {
+    return Event{client, gpu, static_cast<core::GrantId>(message.grant), span(message.quiet_ns)};
+  } else if constexpr (requires { message.since_ns; }) {
+    return Event{client, gpu, static_cast<core::GrantId>(message.grant), span(message.since_ns)};
   } else if constexpr (requires { message.grant; }) {
     return Event{client, gpu, static_cast<core::GrantId>(message.grant)};
   } else {
@@ -168,6 +176,7 @@ Verdict Messages::take_message(const Context& context, const wire::UseGpu& use) 
   wire::GpuKnown answer;
   answer.ordinal = use.ordinal;
   answer.known = gpu ? 1 : 0;
+  answer.gpu = gpu ? static_cast<wire::u32>(core::index_of(*gpu)) : 0;
   session.send(answer);
   if (!gpu || declared == Session::Declared::again) return std::nullopt;
   node_.memory().use(session.id(), context.sender.tenant, *gpu);

@@ -18,7 +18,7 @@ class MessagesTest : public ::testing::Test {
     peer_.uid = 1000;
     Tenant tenant;
     tenant.key = "t";
-    tenant_ = node_.join(kNow, session_.id(), 100, tenant, core::Priority::normal, effects_).id;
+    tenant_ = node_.join(kNow, session_.id(), 100, tenant, {core::Priority::normal}, effects_).id;
     host_.join(session_.id(), tenant_);
   }
 
@@ -80,7 +80,7 @@ TEST_F(MessagesTest, ADrainThatWaitsIsAWantFirst) {
   const core::ClientId other{2};
   Tenant tenant;
   tenant.key = "other";
-  node_.join(kNow, other, 101, tenant, core::Priority::normal, effects_);
+  node_.join(kNow, other, 101, tenant, {core::Priority::normal}, effects_);
   node_.step(kNow, core::Wanted{other, core::GpuId{0}}, effects_);
   effects_.clear();
   node_.step(kNow + Duration::from_s(1), core::Tick{}, effects_);
@@ -99,7 +99,7 @@ TEST_F(MessagesTest, ADrainTellsHowMuchIsLeft) {
   const core::ClientId other{2};
   Tenant tenant;
   tenant.key = "other";
-  node_.join(kNow, other, 101, tenant, core::Priority::normal, effects_);
+  node_.join(kNow, other, 101, tenant, {core::Priority::normal}, effects_);
   node_.step(kNow, core::Wanted{other, core::GpuId{0}}, effects_);
   node_.step(kNow + Duration::from_s(1), core::Tick{}, effects_);
   ASSERT_FALSE(take(wire::Draining{4, 0, grant, 3'000'000}));

@@ -29,6 +29,7 @@ void Node::step(Instant now, const core::Event& event, Effects& effects) {
 core::GpuPolicy Node::initial_policy(const Gpu& gpu) const {
   const auto set = saved_.gpus.find(gpu.uuid);
   core::GpuPolicy policy = set == saved_.gpus.end() ? options_.policy : set->second;
+  policy.quota_period = options_.policy.quota_period;  // nobody sets it
   if (gpu.mps_active) policy.mode = core::Mode::concurrent;
   return policy;
 }
@@ -62,31 +63,45 @@ std::optional<core::GpuId> Node::add_gpu(Instant now, Gpu gpu, Origin origin, Ef
   }
   memory_.add_gpu(physical, memory_bytes);
   step(now, core::GpuAdded{*id, memory_bytes, policy}, effects);
+  for (const auto& [tenant, described] : clients_.tenants()) write_limits(described);
   return id;
 }
 
-Tenant& Node::join(Instant now, core::ClientId client, pid_t pid, Tenant first, core::Priority wish,
-                   Effects& effects) {
+Tenant& Node::join(Instant now, core::ClientId client, pid_t pid, Tenant first,
+                   const Wishes& wishes, Effects& effects) {
   Tenant* tenant = clients_.find(first.key);
   const bool is_first = tenant == nullptr;
   TenantSettings settings;
+  std::optional<DepartedQuota::Kept> kept;
   if (is_first) {
     const auto saved = saved_.tenants.find(first.key);
     if (saved != saved_.tenants.end()) settings = saved->second;
     first.paused = first.paused || settings.paused;
+    first.limits = initial_limits(settings);
+    kept = departed_.recall(now, first.key);
+    if (kept) first.limits.bring(kept->limits);
     tenant = &clients_.add_tenant(std::move(first));
+    shares_.begin(now);
   }
   clients_.add_client(client, tenant->id, pid);
+  const core::Share cap_before = tenant->limits.cap();
+  bring_limits(*tenant, wishes);
+  const core::Share cap = tenant->limits.cap();
   step(now,
-       core::ClientJoined{client, tenant->id, settings.priority.value_or(wish),
-                          settings.weight.value_or(100)},
+       core::ClientJoined{client, tenant->id, settings.priority.value_or(wishes.priority),
+                          settings.weight.value_or(100), cap},
        effects);
+  if (!is_first && cap != cap_before) step(now, core::CapSet{tenant->id, cap, false}, effects);
+  if (kept) return_credit(now, tenant->id, *kept, effects);
   if (is_first && tenant->paused) step(now, core::TenantPaused{tenant->id}, effects);
   return *tenant;
 }
 
 void Node::leave(Instant now, core::ClientId client, Effects& effects) {
   memory_.leave(client);
+  accounts_.leave(client);
+  const Tenant& tenant = clients_.at(clients_.client(client).tenant);
+  if (tenant.clients.size() == 1) keep_quota(now, tenant);
   step(now, core::ClientLeft{client}, effects);
   clients_.remove_client(client);
 }
@@ -158,61 +173,6 @@ void Node::bill_earlier(Instant now, core::TenantId tenant, core::GpuId gpu,
   // The clients of a tenant share its windows, and one may tell it twice: no sum, but the most.
   Duration& billed = clients_.at(tenant).billed_before[gpu];
   billed = std::max(billed, used);
-}
-
-NodeLabels Node::labels(Instant now) const {
-  NodeLabels labels;
-  labels.version = NVS_VERSION;
-  labels.folder = options_.folder;
-  labels.pid = ::getpid();
-  labels.uptime = now - start_;
-  for (const GpuEntry& entry : gpus_.entries()) {
-    const Capacity& capacity = memory_.capacity(static_cast<core::GpuId>(labels.gpus.size()));
-    labels.gpus.push_back({entry.gpu.uuid, entry.gpu.name, entry.gpu.is_mig, entry.gpu.mps_active,
-                           capacity.size(), capacity.visible(), capacity.other()});
-  }
-  for (const auto& [id, name] : clients_.departed()) labels.tenants[id].name = name;
-  for (const auto& [id, tenant] : clients_.tenants()) {
-    labels.tenants[id] = {tenant.name,          tenant.program,   tenant.pod,
-                          tenant.pod_namespace, tenant.container, {}};
-  }
-  for (const auto& [id, client] : clients_.clients()) {
-    labels.clients[id] = client.pid;
-    TenantLabels& tenant = labels.tenants[client.tenant];
-    for (std::uint32_t index = 0; index < labels.gpus.size(); ++index) {
-      const auto gpu = static_cast<core::GpuId>(index);
-      const auto held = memory_.held(id, gpu);
-      const auto told = client.memory_bytes.find(gpu);
-      if (held) {
-        tenant.memory[gpu].held += *held;
-        tenant.memory[gpu].allocated_bytes += held->allocated();
-      } else if (told != client.memory_bytes.end()) {
-        tenant.memory[gpu].allocated_bytes += told->second;
-      }
-    }
-  }
-  return labels;
-}
-
-std::string Node::status(Instant now, HostView host) const {
-  core::NodeView view = core_.view(now);
-  for (core::TenantView& tenant : view.tenants) {
-    const auto found = clients_.tenants().find(tenant.tenant);
-    if (found == clients_.tenants().end()) continue;
-    const auto& before = found->second.billed_before;
-    for (core::TenantOnGpu& on_gpu : tenant.gpus) {
-      const auto billed = before.find(on_gpu.gpu);
-      if (billed != before.end()) on_gpu.used += billed->second;
-    }
-  }
-  NodeLabels named = labels(now);
-  named.host = std::move(host);
-  return status_text(view, named);
-}
-
-std::string Node::trace(Instant now, Duration last) const {
-  return trace_text(trace_.last(now, last, kTraceAnswerMax),
-                    memory_trace_.last(now, last, kTraceAnswerMax), labels(now));
 }
 
 void Node::save() {

@@ -5,24 +5,37 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/instant.h"
 #include "core/scheduler.h"
 #include "daemon/client_table.h"
+#include "daemon/departed_quota.h"
 #include "daemon/gpu_table.h"
 #include "daemon/host_view.h"
+#include "daemon/limit_change.h"
 #include "daemon/memory_books.h"
 #include "daemon/memory_trace.h"
 #include "daemon/options.h"
+#include "daemon/share_history.h"
 #include "daemon/state_file.h"
 #include "daemon/status.h"
+#include "daemon/tenant_account.h"
 #include "daemon/trace.h"
 
 namespace nvs::daemon {
 
 using Effects = std::vector<core::Effect>;
+
+// What a client asks for itself and its tenant. Limits are texts of strangers.
+struct Wishes {
+  core::Priority priority = core::Priority::normal;
+  std::string memory_limit = {};
+  std::string core_limit = {};
+  LimitSource source = LimitSource::environment;
+};
 
 class Node {
  public:
@@ -38,14 +51,19 @@ class Node {
   std::optional<core::GpuId> add_gpu(Instant now, Gpu gpu, Origin origin, Effects& effects);
 
   // The tenant of a new client, who is its first one if it has no others. `first` describes it,
-  // `wish` is what it asks for: an administrator's word counts more.
-  Tenant& join(Instant now, core::ClientId client, pid_t pid, Tenant first, core::Priority wish,
+  // `wishes` is what it asks for: an administrator's word counts more.
+  Tenant& join(Instant now, core::ClientId client, pid_t pid, Tenant first, const Wishes& wishes,
                Effects& effects);
+  // For a client that has joined: its place in the account of its tenant's memory. Nothing if there
+  // is no memory for that; it goes on without, and the log says so.
+  std::optional<TenantAccounts::Place> open_account(core::ClientId client);
+  const TenantAccounts& accounts() const { return accounts_; }
   void leave(Instant now, core::ClientId client, Effects& effects);
 
   void set_policy(Instant now, core::GpuId gpu, core::GpuPolicy policy, Effects& effects);
   void set_priority(Instant now, core::TenantId tenant, core::Priority priority, Effects& effects);
   void set_weight(Instant now, core::TenantId tenant, std::uint32_t weight, Effects& effects);
+  void set_limits(Instant now, core::TenantId tenant, const LimitChange& change, Effects& effects);
   void set_paused(Instant now, core::TenantId tenant, bool paused, Effects& effects);
 
   // How much of the GPU's memory is free, by NVML.
@@ -53,6 +71,10 @@ class Node {
 
   // Told by a client that an earlier daemon has served.
   void bill_earlier(Instant now, core::TenantId tenant, core::GpuId gpu, std::uint64_t used_ns);
+
+  // What the tenants have had is to be written down; when that is to be done next.
+  std::optional<Instant> sample_deadline() const { return shares_.next_deadline(); }
+  void sample(Instant now) { shares_.sample(now, core_.view(now)); }
 
   std::string status(Instant now, HostView host) const;
   std::string trace(Instant now, Duration last) const;
@@ -66,6 +88,19 @@ class Node {
   NodeLabels labels(Instant now) const;
   void save();
 
+  // See node_limits.cpp.
+  TenantLimits initial_limits(const TenantSettings& settings) const;
+  void bring_limits(Tenant& tenant, const Wishes& wishes);
+  void return_credit(Instant now, core::TenantId tenant, const DepartedQuota::Kept& kept,
+                     Effects& effects);
+  void keep_quota(Instant now, const Tenant& tenant);
+  void write_limits(const Tenant& tenant);
+  std::optional<std::uint64_t> memory_limit(const Tenant& tenant, core::GpuId gpu) const;
+
+  // See node_status.cpp.
+  void add_memory(NodeLabels& labels) const;
+  void add_limits(NodeLabels& labels, Instant now, const core::NodeView& view) const;
+
   Options options_;
   SavedState saved_;
   Instant start_;
@@ -75,6 +110,10 @@ class Node {
   GpuTable gpus_;
   ClientTable clients_;
   MemoryBooks memory_;
+  TenantAccounts accounts_;
+  bool has_account_failed_ = false;  // the last one could not be made, and the log says so
+  DepartedQuota departed_;
+  ShareHistory shares_;
 };
 
 }  // namespace nvs::daemon

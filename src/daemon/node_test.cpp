@@ -86,7 +86,7 @@ TEST_F(NodeTest, WhatAnAdministratorSetIsThereAfterARestart) {
     Node node(options_, {}, kStart);
     const auto gpu = node.add_gpu(kStart, gpu_with(kUuid), Node::Origin::found, effects_);
     const Tenant& tenant =
-        node.join(kStart, kClient, 100, tenant_with("t"), core::Priority::normal, effects_);
+        node.join(kStart, kClient, 100, tenant_with("t"), {core::Priority::normal}, effects_);
     node.set_policy(kStart, *gpu, {.mode = core::Mode::serial, .turn = {}}, effects_);
     node.set_paused(kStart, tenant.id, true, effects_);
   }
@@ -96,7 +96,7 @@ TEST_F(NodeTest, WhatAnAdministratorSetIsThereAfterARestart) {
   const auto gpu = node.add_gpu(kStart, gpu_with(kUuid), Node::Origin::found, effects_);
   EXPECT_EQ(node.gpus().at(*gpu).policy.mode, core::Mode::serial);
   const Tenant& tenant =
-      node.join(kStart, kClient, 100, tenant_with("t"), core::Priority::normal, effects_);
+      node.join(kStart, kClient, 100, tenant_with("t"), {core::Priority::normal}, effects_);
   EXPECT_TRUE(tenant.paused);
   EXPECT_FALSE(opens(node, kClient, *gpu));
   effects_.clear();
@@ -108,12 +108,12 @@ TEST_F(NodeTest, WhatAnAdministratorSetIsThereAfterARestart) {
 TEST_F(NodeTest, TheFirstClientDescribesItsTenant) {
   Node node(options_, {}, kStart);
   const auto gpu = node.add_gpu(kStart, gpu_with(kUuid), Node::Origin::found, effects_);
-  node.join(kStart, kClient, 100, tenant_with("t"), core::Priority::normal, effects_);
+  node.join(kStart, kClient, 100, tenant_with("t"), {core::Priority::normal}, effects_);
   Tenant second = tenant_with("t");
   second.name = "another name";
   second.paused = true;
   const Tenant& tenant =
-      node.join(kStart, core::ClientId{2}, 101, second, core::Priority::high, effects_);
+      node.join(kStart, core::ClientId{2}, 101, second, {core::Priority::high}, effects_);
   EXPECT_EQ(tenant.name, "t");
   EXPECT_FALSE(tenant.paused);
   EXPECT_TRUE(opens(node, kClient, *gpu));
@@ -125,7 +125,7 @@ TEST_F(NodeTest, StatusAddsUpWhatTheClientsOfATenantHold) {
   const core::ClientId second{2};
   const core::ClientId silent{3};  // tells nothing but its sum
   for (const core::ClientId client : {kClient, second, silent}) {
-    node.join(kStart, client, 100, tenant_with("t"), core::Priority::normal, effects_);
+    node.join(kStart, client, 100, tenant_with("t"), {core::Priority::normal}, effects_);
     ASSERT_TRUE(opens(node, client, *gpu));
     node.memory().use(client, core::TenantId{1}, *gpu);
     node.clients().client(client).memory_bytes[*gpu] = 1000;
@@ -137,7 +137,7 @@ TEST_F(NodeTest, StatusAddsUpWhatTheClientsOfATenantHold) {
   const std::string status = node.status(kStart, {});
   EXPECT_NE(status.find(R"("memory_bytes":1038,"resident_bytes":11,"swapped_bytes":22,)"
                         R"("clean_bytes":4,"fixed_bytes":5,"host_bytes":3,"copied_out_bytes":0,)"
-                        R"("copied_in_bytes":7,"managed_bytes":6})"),
+                        R"("copied_in_bytes":7,"managed_bytes":6,)"),
             std::string::npos)
       << status;
   EXPECT_NE(status.find(R"("memory_bytes":18874368,"capacity_bytes":18874368,)"
@@ -165,7 +165,7 @@ TEST_F(NodeTest, StatusAddsWhatEarlierDaemonsBilled) {
   Node node(options_, {}, kStart);
   const auto gpu = node.add_gpu(kStart, gpu_with(kUuid), Node::Origin::found, effects_);
   const Tenant& tenant =
-      node.join(kStart, kClient, 100, tenant_with("t"), core::Priority::normal, effects_);
+      node.join(kStart, kClient, 100, tenant_with("t"), {core::Priority::normal}, effects_);
   ASSERT_TRUE(opens(node, kClient, *gpu));
   node.bill_earlier(kStart, tenant.id, *gpu, 7'000'000'000);
   EXPECT_NE(node.status(kStart, {}).find("\"used_s\":7"), std::string::npos)

@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/byte_size.h"
 #include "daemon/limits.h"
 #include "daemon/status_words.h"
 #include "os/unix_socket.h"
@@ -44,7 +45,8 @@ class Help : public CLI::Formatter {
 };
 
 struct Words {
-  std::string folder, window, turn, mode, host_memory, log_level;
+  std::string folder, window, turn, mode, memory_limit, core_limit, host_memory, log_level;
+  std::string quota_period;
   std::vector<std::string> gpu_memory;
 };
 
@@ -57,13 +59,20 @@ void declare(CLI::App& app, Words& words, Options& options) {
       "/var/run/nvshare)");
   add("--window", words.window, "TIME",
       "how long a program has a GPU to itself before the next one that waits, 1ms to 1s "
-      "(default: 20ms)");
+      "(default: 40ms)");
   add("--turn", words.turn, "TIME",
       "how long programs that do not fit into memory together stay in it, 100ms to 1h, or auto "
       "(default: auto)");
   add("--mode", words.mode, "MODE",
       "auto: windows; serial: one program at a time, for whole turns; concurrent: the driver "
       "slices, as without nvshare (default: auto)");
+  add("--memory-limit", words.memory_limit, "SIZE",
+      "how much of a GPU's memory a program may have if nobody says otherwise: 4Gi, 4G, bytes, or "
+      "25% (default: no limit)");
+  add("--core-limit", words.core_limit, "PERCENT",
+      "how much of a GPU's time, likewise: 1 to 100 (default: no limit)");
+  // For simulated GPUs whose time runs slower.
+  app.add_option("--quota-period", words.quota_period)->group("")->take_last();
   app.add_option(
          "--gpu-memory", words.gpu_memory,
          "treat each GPU as having no more memory than this, such as 16GiB; with UUID=SIZE, "
@@ -124,10 +133,37 @@ std::string read_policy(const Words& words, Options& options) {
   return "";
 }
 
+std::string read_limits(const Words& words, Options& options) {
+  if (!words.memory_limit.empty()) {
+    const auto memory = parse_memory(words.memory_limit);
+    if (!memory) {
+      return "--memory-limit '" + words.memory_limit + "' is no size: write " + kMemoryForms;
+    }
+    options.limits.say(LimitSource::defaults, MemoryWord::of(*memory));
+  }
+  if (!words.core_limit.empty()) {
+    const auto cores = parse_cores(words.core_limit);
+    if (!cores) {
+      return "--core-limit '" + words.core_limit + "' is no share: write " + kCoresForms;
+    }
+    options.limits.say(LimitSource::defaults, CoresWord::of(*cores));
+  }
+  if (!words.quota_period.empty()) {
+    const auto seconds = parse_seconds(words.quota_period);
+    const bool is_in_range = seconds && *seconds >= core::kQuotaPeriodMin.seconds() &&
+                             *seconds <= core::kQuotaPeriodMax.seconds();
+    if (!is_in_range) {
+      return "--quota-period is a time from 10ms to 1m, not '" + words.quota_period + "'";
+    }
+    options.policy.quota_period = Duration::from_ns(std::llround(*seconds * 1e9));
+  }
+  return "";
+}
+
 std::string read_gpu_memory(const Words& words, Options& options) {
   for (const std::string& word : words.gpu_memory) {
     const std::size_t sign = word.find('=');
-    const auto bytes = parse_size(sign == std::string::npos ? word : word.substr(sign + 1));
+    const auto bytes = parse_bytes(sign == std::string::npos ? word : word.substr(sign + 1));
     if (!bytes) {
       return "--gpu-memory is a size such as 16GiB or 512MiB, or UUID=SIZE, not '" + word + "'";
     }
@@ -147,7 +183,7 @@ std::string read_gpu_memory(const Words& words, Options& options) {
 
 std::string read_host_memory(const Words& words, Options& options) {
   if (words.host_memory.empty()) return "";
-  options.host_memory_bytes = words.host_memory == "0" ? 0 : parse_size(words.host_memory);
+  options.host_memory_bytes = words.host_memory == "0" ? 0 : parse_bytes(words.host_memory);
   const auto bytes = options.host_memory_bytes;
   if (bytes && (*bytes == 0 || *bytes >= kHostMemoryMin)) return "";
   return "--host-memory is 0, or a size of at least 64MiB such as 64GiB, not '" +
@@ -210,25 +246,6 @@ std::optional<double> parse_seconds(const std::string& text) {
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> parse_size(const std::string& text) {
-  constexpr std::string_view kLetters = "KMGT";
-  std::string word;
-  const auto number = split(text, word);
-  if (!number) return std::nullopt;
-  double bytes = *number;
-  if (!word.empty() && word != "B") {
-    const std::size_t power = kLetters.find(word[0]);
-    const std::string tail = word.substr(1);
-    if (power == std::string_view::npos || (!tail.empty() && tail != "iB" && tail != "B")) {
-      return std::nullopt;
-    }
-    bytes *= std::pow(1024.0, static_cast<double>(power + 1));
-  }
-  constexpr double kMost = 1e15;  // far above any GPU, far below what a double counts exactly
-  if (bytes < 1 || bytes > kMost) return std::nullopt;
-  return static_cast<std::uint64_t>(bytes);
-}
-
 tl::expected<Options, EarlyExit> parse_options(std::vector<std::string> arguments,
                                                const Environment& environment) {
   CLI::App app{kDescription};
@@ -250,6 +267,7 @@ tl::expected<Options, EarlyExit> parse_options(std::vector<std::string> argument
   std::string wrong = complaint(app);
   if (wrong.empty()) wrong = read_folder(words, environment, options);
   if (wrong.empty()) wrong = read_policy(words, options);
+  if (wrong.empty()) wrong = read_limits(words, options);
   if (wrong.empty()) wrong = read_gpu_memory(words, options);
   if (wrong.empty()) wrong = read_host_memory(words, options);
   if (wrong.empty()) wrong = read_log(words, environment, options);

@@ -25,18 +25,21 @@ TEST(Options, HaveDefaults) {
   const Options options = parsed({});
   EXPECT_EQ(options.folder, wire::kDefaultFolder);
   EXPECT_EQ(options.policy.mode, core::Mode::automatic);
-  EXPECT_EQ(options.policy.window, Duration::from_ms(20));
+  EXPECT_EQ(options.policy.window, kWindow);
   EXPECT_FALSE(options.policy.turn);
   EXPECT_FALSE(options.gpu_memory.each);
   EXPECT_TRUE(options.gpu_memory.by_uuid.empty());
   EXPECT_FALSE(options.host_memory_bytes);
+  EXPECT_EQ(options.limits.memory().source, LimitSource::none);
+  EXPECT_EQ(options.limits.cores().source, LimitSource::none);
+  EXPECT_EQ(options.policy.quota_period, Duration::from_ms(200));
   EXPECT_FALSE(options.exit_when_unused);
   EXPECT_EQ(options.log_levels.general, Level::info);
 }
 
 TEST(Options, AreRead) {
   const Options options = parsed({"--folder", "/run/x/", "--window=5ms", "--turn", "1.5s", "--mode",
-                                  "serial", "--gpu-memory", "16GiB", "--host-memory", "64G",
+                                  "serial", "--gpu-memory", "16GiB", "--host-memory", "64GiB",
                                   "--exit-when-unused", "--log-level", "debug"});
   EXPECT_EQ(options.folder, "/run/x");
   EXPECT_EQ(options.policy.mode, core::Mode::serial);
@@ -50,6 +53,16 @@ TEST(Options, AreRead) {
   EXPECT_EQ(options.log_levels.general, Level::debug);
 }
 
+TEST(Options, LimitsForEverybody) {
+  const Options options =
+      parsed({"--memory-limit", "25%", "--core-limit=40", "--quota-period", "0.5s"});
+  EXPECT_EQ(options.limits.memory(),
+            (EffectiveLimit<MemoryAmount>{MemoryAmount{0, 25}, LimitSource::defaults}));
+  EXPECT_EQ(options.limits.cores(), (EffectiveLimit<std::uint32_t>{40, LimitSource::defaults}));
+  EXPECT_EQ(options.policy.quota_period, Duration::from_ms(500));
+  EXPECT_EQ(parsed({"--gpu-memory", "16G"}).gpu_memory.each, 16'000'000'000U) << "as limits";
+}
+
 TEST(Options, TheLastOneCounts) {
   EXPECT_EQ(parsed({"--window", "5ms", "--window", "7ms"}).policy.window, Duration::from_ms(7));
   EXPECT_FALSE(parsed({"--turn", "5s", "--turn", "auto"}).policy.turn);
@@ -58,12 +71,12 @@ TEST(Options, TheLastOneCounts) {
 TEST(Options, OneGpuCanHaveASizeOfItsOwn) {
   const std::string uuid = "GPU-01020304-0506-0708-090a-0b0c0d0e0f10";
   const UuidBytes named{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
-  const GpuMemory memory = parsed({"--gpu-memory", uuid + "=5K", "--gpu-memory", "9K",
-                                   "--gpu-memory=" + uuid + "=3K", "--gpu-memory", "4K"})
+  const GpuMemory memory = parsed({"--gpu-memory", uuid + "=5Ki", "--gpu-memory", "9Ki",
+                                   "--gpu-memory=" + uuid + "=3Ki", "--gpu-memory", "4Ki"})
                                .gpu_memory;
   EXPECT_EQ(memory.of(named), 3072U) << "the last one of each kind";
   EXPECT_EQ(memory.of({}), 4096U);
-  EXPECT_FALSE(parsed({"--gpu-memory", uuid + "=5K"}).gpu_memory.of({}));
+  EXPECT_FALSE(parsed({"--gpu-memory", uuid + "=5Ki"}).gpu_memory.of({}));
 }
 
 TEST(Options, FlagsCountMoreThanTheEnvironment) {
@@ -97,6 +110,12 @@ TEST(Options, MistakesAreNamed) {
       {{"--gpu-memory", "GPU-01020304-0506-0708-090a-0b0c0d0e0f10=x"}, "UUID=SIZE, not 'GPU-0"},
       {{"--gpu-memory", "=1G"}, "whole UUID"},
       {{"--host-memory", "60M"}, "--host-memory is 0, or a size of at least 64MiB"},
+      {{"--memory-limit", "4 GB"},
+       "--memory-limit '4 GB' is no size: write 4Gi, 4096Mi, 4G, 512MiB, bytes, or 25%"},
+      {{"--memory-limit", "none"}, "is no size"},
+      {{"--core-limit", "150"}, "--core-limit '150' is no share: write a number from 1 to 100"},
+      {{"--quota-period", "1ms"}, "--quota-period is a time from 10ms to 1m, not '1ms'"},
+      {{"--quota-period", "2m"}, "not '2m'"},
       {{"--host-memory", "much"}, "such as 64GiB, not 'much'"},
       {{"--folder", ""}, "--folder needs a value"},
       {{"--folder", "x"}, "must be a path that begins with /"},
@@ -122,6 +141,7 @@ TEST(Options, HelpIsNoMistake) {
   ASSERT_FALSE(help);
   EXPECT_EQ(help.error().code, 0);
   EXPECT_NE(help.error().text.find("--exit-when-unused"), std::string::npos);
+  EXPECT_EQ(help.error().text.find("--quota-period"), std::string::npos) << "is for tests";
 }
 
 TEST(ParseSeconds, NeedsANumberAndAUnit) {
@@ -132,17 +152,6 @@ TEST(ParseSeconds, NeedsANumberAndAUnit) {
   EXPECT_EQ(parse_seconds("1h"), 3600.0);
   for (const char* wrong : {"", "s", "5", "-5s", "5 s", "5S", "nans", "infs", "0x5s", "5s5"}) {
     EXPECT_EQ(parse_seconds(wrong), std::nullopt) << wrong;
-  }
-}
-
-TEST(ParseSize, CountsInPowersOf1024) {
-  EXPECT_EQ(parse_size("1000"), 1000U);
-  EXPECT_EQ(parse_size("1000B"), 1000U);
-  EXPECT_EQ(parse_size("2K"), 2048U);
-  EXPECT_EQ(parse_size("1.5MiB"), 1'572'864U);
-  EXPECT_EQ(parse_size("16GB"), std::uint64_t{16} << 30U);
-  for (const char* wrong : {"", "G", "0", "0.1", "-1G", "1X", "1Gi", "1GiBx", "1e30", "9999999T"}) {
-    EXPECT_EQ(parse_size(wrong), std::nullopt) << wrong;
   }
 }
 

@@ -130,8 +130,8 @@ class Folders(DaemonCase):
 
 class Limits(DaemonCase):
     def test_as_many_clients_as_there_are_descriptors_for(self):
-        # 128 are for other things, two for each segment of host memory and for each client.
-        files = 128 + 2 + 32
+        # 128 are for other things, two for each segment of host memory, three for each client.
+        files = 128 + 2 + 3 * 16
         limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
         self.start("--host-memory", "64MiB", preexec_fn=limit)
         clients = [self.tenant(run + 1) for run in range(16)]

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/assert.h"
 #include "daemon/effects.h"
 #include "daemon/faults.h"
+#include "daemon/introduction.h"
 #include "daemon/limits.h"
 #include "daemon/log.h"
 #include "os/unix_socket.h"
@@ -16,18 +18,8 @@ namespace nvs::daemon {
 namespace {
 
 constexpr std::uint32_t kInput = EPOLLIN | EPOLLRDHUP;
+constexpr std::uint16_t kAccountVersion = 2;  // of the protocol, since when there are accounts
 constexpr std::uint32_t kGone = EPOLLHUP | EPOLLRDHUP | EPOLLERR;
-
-core::Priority priority_of(wire::u32 wish) {
-  switch (static_cast<wire::WirePriority>(wish)) {
-    case wire::WirePriority::low:
-      return core::Priority::low;
-    case wire::WirePriority::high:
-      return core::Priority::high;
-    default:
-      return core::Priority::normal;
-  }
-}
 
 std::uint64_t number(core::ClientId client) { return static_cast<std::uint64_t>(client); }
 
@@ -175,10 +167,12 @@ Verdict Sessions::take_hello(Connection& connection, wire::Type type, const void
     return kUnidentified;
   }
   connection.peer = std::move(*peer);
-  return join(connection, hello);
+  wire::Header header{};
+  std::memcpy(&header, packet, sizeof header);
+  return join(connection, hello, header.version);
 }
 
-Verdict Sessions::join(Connection& connection, const wire::Hello& hello) {
+Verdict Sessions::join(Connection& connection, const wire::Hello& hello, std::uint16_t version) {
   const Peer& peer = connection.peer;
   const core::ClientId client = connection.session.id();
   const Tenant* known = node_.clients().find(peer.tenant_key);
@@ -191,16 +185,8 @@ Verdict Sessions::join(Connection& connection, const wire::Hello& hello) {
     });
     if (!added) return kTooMany;
   }
-  Tenant first;
-  first.key = peer.tenant_key;
-  first.program = hello.program;
-  first.pod = hello.pod;
-  first.pod_namespace = hello.pod_namespace;
-  first.name = tenant_name(first.pod_namespace, first.pod, first.program, peer.pid);
-  first.container = peer.container;
-  first.paused = (hello.flags & wire::kPaused) != 0;
-  const Tenant& tenant = node_.join(loop_.now(), client, peer.pid, std::move(first),
-                                    priority_of(hello.priority), effects_);
+  const Tenant& tenant =
+      node_.join(loop_.now(), client, peer.pid, tenant_of(peer, hello), wishes_of(hello), effects_);
   host_.join(client, tenant.id);
   connection.tenant = tenant.id;
   --ungreeted_count_;
@@ -208,6 +194,7 @@ Verdict Sessions::join(Connection& connection, const wire::Hello& hello) {
   welcome.client = number(client);
   welcome.tenant = static_cast<wire::u64>(tenant.id);
   send(connection, welcome);
+  if (version >= kAccountVersion) send_account(connection);
   const bool believes_paused = (hello.flags & wire::kPaused) != 0;
   if (tenant.paused || believes_paused) send(connection, wire::Pause{tenant.paused ? 1U : 0U, 0});
   log(Level::info, "client joined",
@@ -218,6 +205,14 @@ Verdict Sessions::join(Connection& connection, const wire::Hello& hello) {
        {"container", peer.container},
        {"paused", tenant.paused}});
   return std::nullopt;
+}
+
+// Before it hears of any GPU: what it allocates there counts from the first byte on.
+void Sessions::send_account(Connection& connection) {
+  const auto place = node_.open_account(connection.session.id());
+  if (!place) return;
+  connection.session.send_with_file(wire::MemoryAccount{place->slot, 0, place->bytes}, place->file);
+  after_output(connection);
 }
 
 template <class Message>

@@ -82,7 +82,8 @@ class Sessions {
   void read_packet(Connection& connection);
   Verdict take_packet(Connection& connection, const void* packet, std::size_t size, UniqueFd file);
   Verdict take_hello(Connection& connection, wire::Type type, const void* packet, std::size_t size);
-  Verdict join(Connection& connection, const wire::Hello& hello);
+  Verdict join(Connection& connection, const wire::Hello& hello, std::uint16_t version);
+  void send_account(Connection& connection);
 
   template <class Message>
   void send(Connection& connection, const Message& message);

@@ -76,6 +76,17 @@ Result<core::GpuPolicy> policy_of(const json& saved) {
   return policy;
 }
 
+// A member that need not be there: a text, or a number that is one as well.
+template <class Word>
+Result<Word> limit_of(const json& saved, std::optional<Word> (*parse)(std::string_view)) {
+  if (saved.is_null()) return Word{};
+  std::optional<Word> word;
+  if (saved.is_string()) word = parse(saved.get_ref<const std::string&>());
+  if (saved.is_number_unsigned()) word = parse(std::to_string(saved.get<std::uint64_t>()));
+  if (!word) return tl::unexpected(broken("a tenant's limit is not understood"));
+  return *word;
+}
+
 Result<TenantSettings> settings_of(const json& saved) {
   TenantSettings settings;
   const json& priority = member(saved, "priority");
@@ -97,6 +108,8 @@ Result<TenantSettings> settings_of(const json& saved) {
       return tl::unexpected(broken("a tenant's paused is neither true nor false"));
     settings.paused = paused.get<bool>();
   }
+  settings.memory = NVS_TRY(limit_of(member(saved, "memory"), parse_memory_word));
+  settings.cores = NVS_TRY(limit_of(member(saved, "cores"), parse_cores_word));
   return settings;
 }
 
@@ -135,6 +148,9 @@ std::string text_of(const SavedState& state) {
     if (settings.priority) out.key("priority").text(priority_word(*settings.priority));
     if (settings.weight) out.key("weight").number(*settings.weight);
     if (settings.paused) out.key("paused").boolean(true);
+    if (!settings.memory.is_unset()) out.key("memory").text(word_text(settings.memory));
+    if (settings.cores.kind == CoresWord::Kind::none) out.key("cores").text("none");
+    if (settings.cores.kind == CoresWord::Kind::set) out.key("cores").number(settings.cores.value);
     out.end_object();
   }
   return out.end_object().end_object().take() + "\n";

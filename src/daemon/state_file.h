@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an administrator has set must outlive the daemon: policies of GPUs, and priorities, weights
-// and pauses of tenants, in FOLDER/state.json.
+// What an administrator has set must outlive the daemon: policies of GPUs, and priorities, weights,
+// pauses and limits of tenants, in FOLDER/state.json.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "core/policy.h"
+#include "daemon/tenant_limits.h"
 
 namespace nvs::daemon {
 
@@ -18,6 +19,8 @@ struct TenantSettings {
   std::optional<core::Priority> priority;
   std::optional<std::uint32_t> weight;
   bool paused = false;
+  MemoryWord memory = {};
+  CoresWord cores = {};
 
   bool operator==(const TenantSettings&) const = default;
   // Nothing is set: the tenant need not be kept.

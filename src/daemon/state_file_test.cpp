@@ -39,6 +39,13 @@ TEST_F(StateFileTest, WhatWasSavedComesBack) {
   state.tenants["container:/a \"b\"\\ü\n"] = {
       .priority = core::Priority::low, .weight = 1000, .paused = true};
   state.tenants["run:0:00ff"] = {.priority = {}, .weight = {}, .paused = true};
+  state.tenants["run:0:1"] = {.priority = {},
+                              .weight = {},
+                              .memory = MemoryWord::of({std::uint64_t{3} << 30U, 0}),
+                              .cores = CoresWord::none()};
+  state.tenants["run:0:2"] = {
+      .priority = {}, .weight = {}, .memory = MemoryWord::of({0, 25}), .cores = CoresWord::of(40)};
+  state.tenants["run:0:3"] = {.priority = {}, .weight = {}, .memory = MemoryWord::none()};
   state.tenants["process:1:2"] = {};
   ASSERT_TRUE(save_state(folder_.path(), state));
 
@@ -118,6 +125,11 @@ TEST_F(StateFileTest, ABrokenFileIsSetAside) {
                                   tenant + R"({"weight":1001}}})",
                                   tenant + R"({"weight":-5}}})",
                                   tenant + R"({"weight":1.5}}})",
+                                  tenant + R"({"memory":"4 GB"}}})",
+                                  tenant + R"({"memory":0}}})",
+                                  tenant + R"({"memory":true}}})",
+                                  tenant + R"({"cores":101}}})",
+                                  tenant + R"({"cores":"many"}}})",
                                   tenant + R"({"paused":"yes"}}})"}) {
     folder_.write("state.json", text);
     const auto state = load();

@@ -27,6 +27,23 @@ const TenantLabels& labels_of(const NodeLabels& labels, core::TenantId tenant) {
   return found != labels.tenants.end() ? found->second : kNone;
 }
 
+double percent_of(core::Share share) {
+  constexpr core::Share kShareOfPercent = core::kWholeGpu / 100;
+  return static_cast<double>(share) / kShareOfPercent;
+}
+
+template <class Number>
+void write_or_null(JsonWriter& json, const std::optional<Number>& number) {
+  if (number)
+    json.number(*number);
+  else
+    json.null();
+}
+
+std::optional<double> cap_or_none(core::Share cap) {
+  return cap == core::kNoCap ? std::nullopt : std::optional(percent_of(cap));
+}
+
 void write_gpu(JsonWriter& json, const core::GpuView& gpu, const GpuLabels& labels) {
   json.begin_object();
   json.key("index").number(index_of(gpu.gpu));
@@ -54,14 +71,35 @@ void write_gpu(JsonWriter& json, const core::GpuView& gpu, const GpuLabels& labe
   json.key("switches").number(gpu.switches);
   json.key("held_s").seconds(gpu.held);
   json.key("handover_s").seconds(gpu.handover);
+  json.key("caps_percent").number(percent_of(gpu.caps));
+  json.key("swap_idle_s").seconds(gpu.swap_idle);
   json.key("loose").begin_array();
   for (const core::TenantId tenant : gpu.loose) json.number(number_of(tenant));
   json.end_array().end_object();
 }
 
+template <class Labels>
+Labels labels_on(const std::map<core::GpuId, Labels>& labels, core::GpuId gpu) {
+  const auto found = labels.find(gpu);
+  return found != labels.end() ? found->second : Labels{};
+}
+
+void write_limits(JsonWriter& json, const core::TenantOnGpu& use, const TenantLabels& labels) {
+  const MemoryLabels memory = labels_on(labels.memory, use.gpu);
+  const ShareLabels shares = labels_on(labels.shares, use.gpu);
+  write_or_null(json.key("memory_limit_bytes"), memory.limit_bytes);
+  json.key("memory_used_bytes").number(memory.account_bytes);
+  write_or_null(json.key("cap_percent"), cap_or_none(use.cap));
+  write_or_null(json.key("cap_in_force_percent"), cap_or_none(use.cap_in_force));
+  write_or_null(json.key("share_10s"), shares.ten_seconds);
+  write_or_null(json.key("share_60s"), shares.minute);
+  json.key("throttled_s").seconds(use.throttled);
+  json.key("throttled_now").boolean(use.state == core::TenantState::throttled);
+  json.key("memory_wait_s").seconds(use.memory_wait);
+}
+
 void write_use(JsonWriter& json, const core::TenantOnGpu& use, const TenantLabels& labels) {
-  const auto found = labels.memory.find(use.gpu);
-  const MemoryLabels memory = found != labels.memory.end() ? found->second : MemoryLabels{};
+  const MemoryLabels memory = labels_on(labels.memory, use.gpu);
   json.begin_object();
   json.key("gpu").number(index_of(use.gpu));
   json.key("state").text(state_word(use.state));
@@ -79,7 +117,17 @@ void write_use(JsonWriter& json, const core::TenantOnGpu& use, const TenantLabel
   json.key("copied_out_bytes").number(memory.held.copied_out);
   json.key("copied_in_bytes").number(memory.held.copied_in);
   json.key("managed_bytes").number(memory.held.managed);
+  write_limits(json, use, labels);
   json.end_object();
+}
+
+void write_limit(JsonWriter& json, const LimitLabels& limit) {
+  json.begin_object().key("value");
+  if (limit.value.empty())
+    json.null();
+  else
+    json.text(limit.value);
+  json.key("source").text(limit.source).end_object();
 }
 
 void write_tenant(JsonWriter& json, const core::TenantView& tenant, const NodeLabels& node) {
@@ -94,7 +142,12 @@ void write_tenant(JsonWriter& json, const core::TenantView& tenant, const NodeLa
   json.key("priority").text(priority_word(tenant.priority));
   json.key("weight").number(tenant.weight);
   json.key("paused").boolean(tenant.paused);
-  json.key("clients").begin_array();
+  json.key("limits").begin_object();
+  write_limit(json.key("memory"), labels.memory_limit);
+  write_limit(json.key("cores"), labels.core_limit);
+  json.end_object().key("limit_errors").begin_array();
+  for (const std::string& error : labels.limit_errors) json.text(error);
+  json.end_array().key("clients").begin_array();
   for (const core::ClientId client : tenant.clients) {
     const auto pid = node.clients.find(client);
     json.begin_object().key("id").number(static_cast<std::uint64_t>(client));

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -32,7 +33,20 @@ struct GpuLabels {
 
 struct MemoryLabels {
   std::uint64_t allocated_bytes = 0;
-  HeldMemory held;  // of clients that tell
+  HeldMemory held = {};                           // of clients that tell
+  std::optional<std::uint64_t> limit_bytes = {};  // nothing: none
+  std::uint64_t account_bytes = 0;                // what counts towards it
+};
+
+// What a tenant had of a GPU's time lately, if that is known.
+struct ShareLabels {
+  std::optional<double> ten_seconds;
+  std::optional<double> minute;
+};
+
+struct LimitLabels {
+  std::string value = {};       // empty: no limit
+  std::string source = "none";  // who says so
 };
 
 struct TenantLabels {
@@ -41,7 +55,11 @@ struct TenantLabels {
   std::string pod;
   std::string pod_namespace;
   std::string container;
-  std::map<core::GpuId, MemoryLabels> memory;  // of all its clients
+  std::map<core::GpuId, MemoryLabels> memory = {};  // of all its clients
+  std::map<core::GpuId, ShareLabels> shares = {};
+  LimitLabels memory_limit = {};
+  LimitLabels core_limit = {};
+  std::vector<std::string> limit_errors = {};
 };
 
 struct NodeLabels {

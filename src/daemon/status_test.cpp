@@ -41,7 +41,13 @@ NodeLabels labels() {
                                                        .host = 400,
                                                        .copied_out = 800,
                                                        .copied_in = 500,
-                                                       .managed = 70}}}}};
+                                                       .managed = 70},
+                                              .limit_bytes = 4096,
+                                              .account_bytes = 900}}},
+                                 .shares = {{kStatusGpu, {0.5, 0.25}}},
+                                 .memory_limit = {"4Ki", "admin"},
+                                 .core_limit = {"60", "environment"},
+                                 .limit_errors = {"not \"understood\""}};
   node.clients[kStatusClient] = 4242;
   node.host = {.cap_bytes = 900,
                .segment_bytes = 100,
@@ -69,6 +75,8 @@ core::NodeView view() {
   gpu.switches = 44;
   gpu.held = Duration::from_s(12);
   gpu.handover = Duration::from_us(1500);
+  gpu.caps = 1'250'000;
+  gpu.swap_idle = Duration::from_ms(250);
   core::TenantView tenant;
   tenant.tenant = kStatusTenant;
   tenant.priority = core::Priority::high;
@@ -81,7 +89,11 @@ core::NodeView view() {
                   .waited = Duration::from_ms(200),
                   .waiting_now = Duration::from_ms(20),
                   .longest_wait = Duration::from_ms(150),
-                  .windows = 17}};
+                  .windows = 17,
+                  .cap = 600'000,
+                  .cap_in_force = 480'000,
+                  .throttled = Duration::from_ms(700),
+                  .memory_wait = Duration::from_ms(30)}};
   return {.gpus = {gpu}, .tenants = {tenant}};
 }
 
@@ -95,14 +107,20 @@ TEST(StatusText, SaysEverythingInItsPlace) {
             R"({"index":0,"uuid":"GPU-1","name":"NVIDIA H200","memory_bytes":160,)"
             R"("capacity_bytes":140,"visible_bytes":150,"other_bytes":20,"mig":false,)"
             R"("mps":true,"mode":"serial","window_ms":2.5,"turn_s":30,"holder":5,"waiting":3,)"
-            R"("switches":44,"held_s":12,"handover_s":0.0015,"loose":[6,7]}],"tenants":[)"
+            R"("switches":44,"held_s":12,"handover_s":0.0015,)"
+            R"("caps_percent":125,"swap_idle_s":0.25,"loose":[6,7]}],"tenants":[)"
             R"({"id":5,"name":"ml/train","program":"python3","pod":"train","namespace":"ml",)"
             R"("container":"3f4e1c0d9b8a","priority":"high","weight":250,"paused":true,)"
+            R"("limits":{"memory":{"value":"4Ki","source":"admin"},)"
+            R"("cores":{"value":"60","source":"environment"}},)"
+            R"("limit_errors":["not \"understood\""],)"
             R"("clients":[{"id":9,"pid":4242}],"gpus":[{"gpu":0,"state":"draining","used_s":1.1,)"
             R"("waited_s":0.2,"waiting_now_s":0.02,"longest_wait_s":0.15,"windows":17,)"
             R"("memory_bytes":1024,"resident_bytes":600,"swapped_bytes":300,"clean_bytes":50,)"
             R"("fixed_bytes":100,"host_bytes":400,"copied_out_bytes":800,"copied_in_bytes":500,)"
-            R"("managed_bytes":70}]}]})");
+            R"("managed_bytes":70,"memory_limit_bytes":4096,"memory_used_bytes":900,)"
+            R"("cap_percent":60,"cap_in_force_percent":48,"share_10s":0.5,"share_60s":0.25,)"
+            R"("throttled_s":0.7,"throttled_now":false,"memory_wait_s":0.03}]}]})");
 }
 
 TEST(StatusText, WhatIsNotSetIsNull) {
@@ -112,6 +130,21 @@ TEST(StatusText, WhatIsNotSetIsNull) {
   const json status = json::parse(status_text(node, labels()));
   EXPECT_TRUE(status["gpus"][0]["holder"].is_null());
   EXPECT_TRUE(status["gpus"][0]["turn_s"].is_null());
+}
+
+TEST(StatusText, WithoutLimitsTheyAreNull) {
+  core::NodeView node = view();
+  node.tenants[0].gpus[0].cap = node.tenants[0].gpus[0].cap_in_force = core::kNoCap;
+  node.tenants[0].gpus[0].state = core::TenantState::throttled;
+  const json status = json::parse(status_text(node, {}));
+  const json& tenant = status["tenants"][0];
+  EXPECT_EQ(tenant["limits"]["memory"], json::parse(R"({"value":null,"source":"none"})"));
+  EXPECT_EQ(tenant["limit_errors"], json::array());
+  for (const char* name :
+       {"memory_limit_bytes", "cap_percent", "cap_in_force_percent", "share_10s", "share_60s"}) {
+    EXPECT_TRUE(tenant["gpus"][0][name].is_null()) << name;
+  }
+  EXPECT_EQ(tenant["gpus"][0]["throttled_now"], true);
 }
 
 TEST(StatusText, LabelsMayLack) {

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/share_history.h"
+
+#include <gtest/gtest.h>
+
+namespace nvs::daemon {
+namespace {
+
+constexpr Instant kBegin = Instant::from_ns(7'000'000'000);
+constexpr core::TenantId kSeenTenant{3};
+constexpr core::GpuId kSeenGpu{1};
+
+core::NodeView seen_with(Duration used) {
+  core::NodeView view;
+  core::TenantView& tenant = view.tenants.emplace_back();
+  tenant.tenant = kSeenTenant;
+  tenant.gpus.push_back({});
+  tenant.gpus[0].gpu = kSeenGpu;
+  tenant.gpus[0].used = used;
+  return view;
+}
+
+TEST(ShareHistory, SharesOfTheLastSecondsAndOfTheLastMinute) {
+  ShareHistory history;
+  EXPECT_FALSE(history.next_deadline());
+  history.begin(kBegin);
+  EXPECT_EQ(history.next_deadline(), kBegin);
+  Duration used;
+  Instant now = kBegin;
+  const auto share = [&](int seconds) {
+    return history.share(kSeenTenant, kSeenGpu, now, used, Duration::from_s(seconds));
+  };
+  EXPECT_FALSE(share(10)) << "never seen";
+  // A minute and more at 20 %, then 10 s at 80 %.
+  for (int second = 0; second < 100; ++second) {
+    history.sample(now, seen_with(used));
+    EXPECT_EQ(history.next_deadline(), now + kSharePoll);
+    if (second == 0) {
+      EXPECT_FALSE(share(10)) << "just now";
+    } else if (second == 5) {
+      EXPECT_DOUBLE_EQ(share(10).value(), 0.2);
+    }
+    now += Duration::from_s(1);
+    used += Duration::from_ms(second < 90 ? 200 : 800);
+  }
+  EXPECT_DOUBLE_EQ(share(10).value(), 0.8);
+  EXPECT_DOUBLE_EQ(share(60).value(), (50 * 0.2 + 10 * 0.8) / 60);
+  now += Duration::from_ms(500);  // between two samples: the oldest ones reach back far enough
+  EXPECT_DOUBLE_EQ(share(10).value(), 0.8 * 10 / 10.5);
+  used -= Duration::from_s(20);
+  EXPECT_EQ(share(10), 0.0) << "it had less than was known";
+  EXPECT_FALSE(history.share(kSeenTenant, core::GpuId{0}, now, used, Duration::from_s(10)));
+}
+
+TEST(ShareHistory, WhoIsGoneIsForgotten) {
+  ShareHistory history;
+  history.sample(kBegin, seen_with({}));
+  EXPECT_EQ(history.size(), 1U);
+  history.sample(kBegin + kSharePoll, {});
+  EXPECT_EQ(history.size(), 0U);
+  EXPECT_FALSE(history.next_deadline());
+}
+
+}  // namespace
+}  // namespace nvs::daemon
