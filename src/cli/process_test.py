@@ -162,6 +162,13 @@ class Environment(TemporaryFolder):
             self.difference("--priority", "low", variables=inner),
             {**preload, "NVSHARE_PRIORITY": "low"},
         )
+        limits = {"NVSHARE_GPU_MEMORY_LIMIT": "4Gi", "NVSHARE_GPU_CORE_LIMIT": "40"}
+        self.assertEqual(
+            self.difference("--memory", "4Gi", "--cores", "40", variables=inner),
+            {**preload, **limits, "NVSHARE_LIMITS_OF_RUN": "1"},
+        )
+        outer = {**inner, "NVSHARE_GPU_CORE_LIMIT": "40"}
+        self.assertEqual(self.difference("--cores", "40", variables=outer), preload)
         self.assertEqual(
             self.difference("--debug-file", "f.txt", variables=inner, cwd=self.folder),
             {**preload, "NVSHARE_DEBUG": "1", "NVSHARE_DEBUG_FILE": str(self.folder / "f.txt")},
@@ -257,6 +264,7 @@ class Errors(TemporaryFolder):
         self.expect(125, "write: nvshare run -- ls -l", "ls", "-l")
         self.expect(125, "no command to start", "run")
         self.expect(125, "--frobnicate", "run", "--frobnicate", "--", "ls")
+        self.expect(125, "--memory '4 GB' is no size: write 4Gi", "run", "--memory", "4 GB", "ls")
         self.expect(125, "no priority 'x'", "run", "--priority", "x", "--", "ls")
         self.expect(125, "absolute path", "run", "ls", variables={"NVSHARE_FOLDER": "x"})
         self.expect(125, "cannot write to /nowhere/f", "run", "--debug-file", "/nowhere/f", "ls")

@@ -89,6 +89,8 @@ Outcome<RunFacts> look_around(const RunOptions& options) {
   std::error_code error;
   facts.working_folder = fs::current_path(error).string();
   facts.inherited_preload = variable("LD_PRELOAD").value_or("");
+  facts.inherited_memory = variable("NVSHARE_GPU_MEMORY_LIMIT").value_or("");
+  facts.inherited_cores = variable("NVSHARE_GPU_CORE_LIMIT").value_or("");
   facts.ours = NVS_TRY(our_machine());
   facts.library = NVS_TRY(find_library(options, facts.working_folder, facts.ours));
   facts.target = inspect_target(NVS_TRY(find_program(options.command.front(), variable("PATH"))));

@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/byte_size.h"
+
 namespace nvs::cli {
 namespace {
 
@@ -27,6 +29,7 @@ constexpr const char* kFooter =
     "  nvshare run -- python3 train.py --epochs 3\n"
     "  nvshare run -- sh -c './prepare && ./train'           all of them share\n"
     "  nvshare run --priority high -- ./serve                goes first\n"
+    "  nvshare run --memory 4Gi --cores 40 -- ./train        no more of each GPU than this\n"
     "  nvshare run --debug-file memory.txt -- ./train        what it allocated\n"
     "  nvshare run --disable -- ./train                      is it nvshare? run it without\n"
     "  nvshare run --library ./build/lib/libnvshare.so -- ./train\n";
@@ -54,6 +57,16 @@ void declare(CLI::App& app, RunOptions& options) {
   app.add_option("--priority", options.priority,
                  "low, normal or high: who goes first (sets NVSHARE_PRIORITY)")
       ->type_name("WORD")
+      ->take_last();
+  app.add_option("--memory", options.memory,
+                 "how much of each GPU's memory it may have, with all that it starts: 4Gi, 4G, "
+                 "512MiB, bytes, or 25% (sets NVSHARE_GPU_MEMORY_LIMIT)")
+      ->type_name("SIZE")
+      ->take_last();
+  app.add_option("--cores", options.cores,
+                 "how much of each GPU's time, likewise: 1 to 100 percent (sets "
+                 "NVSHARE_GPU_CORE_LIMIT)")
+      ->type_name("PERCENT")
       ->take_last();
   app.add_flag("--no-daemon", options.no_daemon,
                "start no daemon: where none runs, the program does not share");
@@ -85,6 +98,12 @@ std::string complaint(const CLI::App& app, const RunOptions& options) {
   }
   if (app.count("--priority") > 0 && !is_priority(options.priority)) {
     return fmt::format("no priority '{}': use low, normal or high", options.priority);
+  }
+  if (app.count("--memory") > 0 && !parse_memory(options.memory)) {
+    return fmt::format("--memory '{}' is no size: write {}", options.memory, kMemoryForms);
+  }
+  if (app.count("--cores") > 0 && !parse_cores(options.cores)) {
+    return fmt::format("--cores '{}' is no share: write {}", options.cores, kCoresForms);
   }
   if (options.disable && options.debug) {
     return "--disable switches the library off, so --debug would show nothing: leave one out";

@@ -18,6 +18,8 @@ struct RunOptions {
   std::string debug_file;  // empty: none
   std::string library;     // empty: none was named
   std::string priority;    // empty: none was asked for
+  std::string memory;      // limits, as they are written; empty: none was asked for
+  std::string cores;
   bool no_daemon = false;
 };
 

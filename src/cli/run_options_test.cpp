@@ -74,6 +74,14 @@ TEST(RunOptions, TheCommandMayStandWithoutDashes) {
   EXPECT_EQ(command_of({"-"}), Arguments{"-"});
 }
 
+TEST(RunOptions, LimitsAreKeptAsTheyAreWritten) {
+  const auto options = parse_run_options({"--memory", "1.5Gi", "--cores=40%", "ls"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->memory, "1.5Gi");
+  EXPECT_EQ(options->cores, "40%");
+  EXPECT_EQ(options->command, Arguments{"ls"});
+}
+
 TEST(RunOptions, OnlyTheFirstDashesAreOurs) {
   EXPECT_EQ(command_of({"--", "--", "x"}), (Arguments{"--", "x"}));
   EXPECT_EQ(command_of({"--", "--help"}), Arguments{"--help"});
@@ -89,6 +97,13 @@ TEST(RunOptions, BadInputIsExplainedInOneLine) {
   expect_bad_run({"--library", "", "--", "ls"}, "--library needs the name of a file");
   expect_bad_run({"--debug-file", "", "--", "ls"}, "--debug-file needs the name of a file");
   expect_bad_run({"--disable", "--debug", "--", "ls"}, "leave one out");
+  expect_bad_run({"--memory", "4 GB", "--", "ls"},
+                 "--memory '4 GB' is no size: write 4Gi, 4096Mi, 4G, 512MiB, bytes, or 25%");
+  expect_bad_run({"--memory=", "ls"}, "--memory");
+  expect_bad_run({"--memory", "none", "ls"}, "--memory 'none' is no size");
+  expect_bad_run({"--cores", "0", "--", "ls"},
+                 "--cores '0' is no share: write a number from 1 to 100");
+  expect_bad_run({"--cores", "", "--", "ls"}, "--cores '' is no share");
   expect_bad_run({"--disable", "--debug-file", "f", "--", "ls"}, "leave one out");
 }
 

@@ -5,9 +5,60 @@
 
 #include <fmt/format.h>
 
+#include "base/byte_size.h"
 #include "cli/preload.h"
 
 namespace nvs::cli {
+
+namespace {
+
+constexpr const char* kMemoryVariable = "NVSHARE_GPU_MEMORY_LIMIT";
+constexpr const char* kCoresVariable = "NVSHARE_GPU_CORE_LIMIT";
+
+struct LimitOption {
+  const char* option;
+  const char* variable;
+  const std::string& asked;      // empty: nothing
+  const std::string& inherited;  // likewise
+  bool is_understood;            // what is inherited
+};
+
+// Whether the option is what counts. The environment's word is the stronger one, unless it is none.
+bool plan_limit(const LimitOption& limit, RunPlan& plan) {
+  const bool counts = limit.inherited.empty() || !limit.is_understood;
+  if (!limit.inherited.empty() && !limit.is_understood) {
+    plan.warnings.push_back(
+        fmt::format("{}={} in the environment is not understood, and counts "
+                    "for nothing",
+                    limit.variable, limit.inherited));
+  }
+  if (limit.asked.empty()) return false;
+  if (counts) {
+    plan.environment.push_back({limit.variable, limit.asked});
+  } else if (limit.inherited != limit.asked) {
+    plan.warnings.push_back(fmt::format("{}={} in the environment counts more than {} {}",
+                                        limit.variable, limit.inherited, limit.option,
+                                        limit.asked));
+  }
+  return counts;
+}
+
+void plan_limits(const RunOptions& options, const RunFacts& facts, RunPlan& plan) {
+  const LimitOption memory{"--memory", kMemoryVariable, options.memory, facts.inherited_memory,
+                           parse_memory(facts.inherited_memory).has_value()};
+  const LimitOption cores{"--cores", kCoresVariable, options.cores, facts.inherited_cores,
+                          parse_cores(facts.inherited_cores).has_value()};
+  const bool is_memory_ours = plan_limit(memory, plan);
+  const bool is_cores_ours = plan_limit(cores, plan);
+  const bool is_any_inherited = (!is_memory_ours && !facts.inherited_memory.empty()) ||
+                                (!is_cores_ours && !facts.inherited_cores.empty());
+  // Whose words they are, for those who look; of two kinds, it is the environment.
+  if ((is_memory_ours || is_cores_ours) && !is_any_inherited) {
+    plan.environment.push_back({"NVSHARE_LIMITS_OF_RUN", "1"});
+  }
+}
+
+}  // namespace
 
 RunPlan plan_run(const RunOptions& options, const RunFacts& facts) {
   RunPlan plan;
@@ -33,6 +84,7 @@ RunPlan plan_run(const RunOptions& options, const RunFacts& facts) {
   }
   // Who switches the library off does not expect sharing.
   if (options.disable) return plan;
+  plan_limits(options, facts, plan);
   if (const auto reason = why_not_shared(facts.target, facts.ours)) {
     plan.warnings.push_back(fmt::format("{} cannot be shared: {}", facts.target.path, *reason));
   }

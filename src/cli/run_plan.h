@@ -32,6 +32,9 @@ struct RunFacts {
   ElfMachine ours;
   Target target;
   std::optional<Sharing> sharing;  // none: the library is switched off
+  // NVSHARE_GPU_MEMORY_LIMIT and NVSHARE_GPU_CORE_LIMIT as they are; empty: not set.
+  std::string inherited_memory = {};
+  std::string inherited_cores = {};
 };
 
 RunPlan plan_run(const RunOptions& options, const RunFacts& facts);

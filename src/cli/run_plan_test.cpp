@@ -71,6 +71,57 @@ TEST(RunPlan, SharingNamesTheDaemonAndTheRun) {
   EXPECT_EQ(plan_run(urgent, seen).warnings, std::vector<std::string>{"careful"});
 }
 
+// What of the plan is about limits.
+Variables limits_in(const RunPlan& plan) {
+  Variables limits = plan.environment;
+  std::erase_if(limits,
+                [](const Variable& item) { return item.name.find("LIMIT") == std::string::npos; });
+  return limits;
+}
+
+TEST(RunPlan, LimitsGoIntoTheEnvironment) {
+  RunOptions wanted = options();
+  wanted.memory = "4Gi";
+  wanted.cores = "40";
+  EXPECT_EQ(limits_in(plan_run(wanted, facts())), (Variables{{"NVSHARE_GPU_MEMORY_LIMIT", "4Gi"},
+                                                             {"NVSHARE_GPU_CORE_LIMIT", "40"},
+                                                             {"NVSHARE_LIMITS_OF_RUN", "1"}}));
+  EXPECT_TRUE(limits_in(plan_run(options(), facts())).empty());
+  wanted.disable = true;
+  EXPECT_TRUE(limits_in(plan_run(wanted, facts())).empty());
+}
+
+TEST(RunPlan, LimitsOfTheEnvironmentCountMore) {
+  RunOptions wanted = options();
+  wanted.memory = "4Gi";
+  wanted.cores = "40";
+  RunFacts seen = facts();
+  seen.inherited_memory = "2Gi";
+  const RunPlan plan = plan_run(wanted, seen);
+  EXPECT_EQ(limits_in(plan), (Variables{{"NVSHARE_GPU_CORE_LIMIT", "40"}}))
+      << "whose words they are is not said: they are two people's";
+  EXPECT_EQ(plan.warnings,
+            std::vector<std::string>{
+                "NVSHARE_GPU_MEMORY_LIMIT=2Gi in the environment counts more than --memory 4Gi"});
+  seen.inherited_memory = "4Gi";  // of an outer run perhaps
+  EXPECT_TRUE(plan_run(wanted, seen).warnings.empty());
+  EXPECT_TRUE(plan_run(options(), seen).warnings.empty());
+}
+
+TEST(RunPlan, ALimitThatIsNotUnderstoodGivesWay) {
+  RunOptions wanted = options();
+  wanted.cores = "40";
+  RunFacts seen = facts();
+  seen.inherited_cores = "lots";
+  const RunPlan plan = plan_run(wanted, seen);
+  EXPECT_EQ(limits_in(plan),
+            (Variables{{"NVSHARE_GPU_CORE_LIMIT", "40"}, {"NVSHARE_LIMITS_OF_RUN", "1"}}));
+  const std::vector<std::string> warning = {
+      "NVSHARE_GPU_CORE_LIMIT=lots in the environment is not understood, and counts for nothing"};
+  EXPECT_EQ(plan.warnings, warning);
+  EXPECT_EQ(plan_run(options(), seen).warnings, warning);
+}
+
 TEST(RunPlan, DisableStillLoadsTheLibrary) {
   RunOptions wanted = options();
   wanted.disable = true;

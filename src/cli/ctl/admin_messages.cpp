@@ -82,6 +82,13 @@ UseStatus use_of(const Json& object) {
   use.fixed_bytes = or_zero<std::uint64_t>(object, "fixed_bytes");
   use.managed_bytes = or_zero<std::uint64_t>(object, "managed_bytes");
   use.host_bytes = or_zero<std::uint64_t>(object, "host_bytes");
+  use.memory_limit_bytes = unless_null<std::uint64_t>(object, "memory_limit_bytes");
+  use.memory_used_bytes = or_zero<std::uint64_t>(object, "memory_used_bytes");
+  use.cap_percent = unless_null<double>(object, "cap_percent");
+  use.cap_in_force_percent = unless_null<double>(object, "cap_in_force_percent");
+  use.share_10s = unless_null<double>(object, "share_10s");
+  use.share_60s = unless_null<double>(object, "share_60s");
+  use.throttled_s = or_zero<double>(object, "throttled_s");
   return use;
 }
 
@@ -96,6 +103,7 @@ TenantStatus tenant_of(const Json& object) {
     tenant.pids.push_back(or_zero<std::uint64_t>(client, "pid"));
   }
   for (const Json& use : object.at("gpus")) tenant.uses.push_back(use_of(use));
+  tenant.limit_errors = or_zero<std::vector<std::string>>(object, "limit_errors");
   return tenant;
 }
 
@@ -154,6 +162,12 @@ std::string pause_request(bool pause, std::string_view tenant) {
 std::string priority_request(std::string_view priority, std::string_view tenant) {
   return one_line(
       {{"command", "priority"}, {"priority", priority}, {"tenant", number_or_name(tenant)}});
+}
+
+std::string limit_request(std::string_view kind, std::string_view value, std::string_view tenant) {
+  Json request = {{"command", "limit"}, {"tenant", number_or_name(tenant)}};
+  request[std::string(kind)] = value;
+  return one_line(request);
 }
 
 EarlyExit not_understood(std::string_view what) {

@@ -80,6 +80,29 @@ TEST(AdminMessages, StatusIsRead) {
   EXPECT_EQ(node->gpus[1].capacity_bytes, 0u) << "of an older daemon";
 }
 
+TEST(AdminMessages, LimitsOfATenant) {
+  EXPECT_EQ(limit_request("memory", "4Gi", "train.py"),
+            R"({"command":"limit","memory":"4Gi","tenant":"train.py"})");
+  EXPECT_EQ(limit_request("cores", "40", "7"), R"({"command":"limit","cores":"40","tenant":7})");
+  const auto node = status_of(
+      R"({"ok":true,"result":{"gpus":[],"tenants":[{"id":1,"clients":[],"limit_errors":["bad"],)"
+      R"("gpus":[{"gpu":0,"state":"throttled","memory_limit_bytes":4096,"memory_used_bytes":9,)"
+      R"("cap_percent":75,"cap_in_force_percent":50.5,"share_10s":0.5,"share_60s":null,)"
+      R"("throttled_s":1.5},{"gpu":1,"state":"idle","memory_limit_bytes":null}]}]}})");
+  ASSERT_TRUE(node) << node.error().text;
+  const TenantStatus& tenant = node->tenants.at(0);
+  EXPECT_EQ(tenant.limit_errors, std::vector<std::string>{"bad"});
+  EXPECT_EQ(tenant.uses[0].memory_limit_bytes, 4096U);
+  EXPECT_EQ(tenant.uses[0].memory_used_bytes, 9U);
+  EXPECT_EQ(tenant.uses[0].cap_percent, 75);
+  EXPECT_EQ(tenant.uses[0].cap_in_force_percent, 50.5);
+  EXPECT_EQ(tenant.uses[0].share_10s, 0.5);
+  EXPECT_EQ(tenant.uses[0].share_60s, std::nullopt);
+  EXPECT_EQ(tenant.uses[0].throttled_s, 1.5);
+  EXPECT_EQ(tenant.uses[1].memory_limit_bytes, std::nullopt);
+  EXPECT_EQ(tenant.uses[1].cap_percent, std::nullopt);
+}
+
 TEST(AdminMessages, ARefusalKeepsTheDaemonsWords) {
   const auto refused = result_text(R"({"ok":false,"code":"not_found","error":"no tenant 'x'"})");
   ASSERT_FALSE(refused);

@@ -40,12 +40,14 @@ _nvsharectl() {
           words+=$'\n--folder\n--help\n--version' ;;
         status:*) words=$'-o\n--folder' ;;
         trace:*) words=$'-o\n--seconds\n--folder' ;;
-        set::0) words=$'mode\nturn\nwindow\npriority' ;;
+        set::0) words=$'mode\nturn\nwindow\npriority\nmemory\ncores' ;;
         set:mode:0) words=$'auto\nserial\nconcurrent' ;;
         set:turn:0) words=$'auto\n10s\n30s\n60s' ;;
         set:window:0) words=$'10ms\n20ms\n50ms' ;;
         set:priority:0) words=$'low\nnormal\nhigh' ;;
-        set:priority:1|pause::0|resume::0)
+        set:memory:0) words=$'1Gi\n4Gi\n50%\nnone\ndefault' ;;
+        set:cores:0) words=$'25\n50\n75\nnone\ndefault' ;;
+        set:priority:1|set:memory:1|set:cores:1|pause::0|resume::0)
           words=$(nvsharectl "${folder[@]}" completion tenants 2>/dev/null) ;;
         set:mode:1|set:turn:1|set:window:1) words="--gpu" ;;
         completion::0) words=$'bash\nzsh\nfish' ;;
@@ -67,7 +69,7 @@ _nvshare() {
   for ((i = 2; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
       --) ((i++)); break ;;
-      --priority|--library|--debug-file) ((i++)) ;;
+      --priority|--memory|--cores|--library|--debug-file) ((i++)) ;;
       -*) ;;
       *) break ;;
     esac
@@ -78,9 +80,14 @@ _nvshare() {
     mapfile -t COMPREPLY < <(compgen -c -- "$current")
   elif [[ $previous == --priority ]]; then
     mapfile -t COMPREPLY < <(compgen -W "low normal high" -- "$current")
+  elif [[ $previous == --memory ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "1Gi 4Gi 50%" -- "$current")
+  elif [[ $previous == --cores ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "25 50 75" -- "$current")
   elif [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W \
-      "--priority --no-daemon --debug --debug-file --disable --library --help --" -- "$current")
+      "--priority --memory --cores --no-daemon --debug --debug-file --disable --library --help --" \
+      -- "$current")
   else
     mapfile -t COMPREPLY < <(compgen -f -- "$current")
   fi
@@ -98,12 +105,16 @@ _nvsharectl_words() {
 
 _nvsharectl_set() {
   local -a state
-  _arguments -C '1:setting:(mode turn window priority)' '*::value:->value'
+  _arguments -C '1:setting:(mode turn window priority memory cores)' '*::value:->value'
   case $words[1] in
     mode) _arguments '1:mode:(auto serial concurrent)' '--gpu=:GPU:_nvsharectl_words gpus' ;;
     turn) _arguments '1:time:(auto 10s 30s 60s)' '--gpu=:GPU:_nvsharectl_words gpus' ;;
     window) _arguments '1:time:(10ms 20ms 50ms)' '--gpu=:GPU:_nvsharectl_words gpus' ;;
     priority) _arguments '1:priority:(low normal high)' '2:tenant:_nvsharectl_words tenants' ;;
+    memory)
+      _arguments '1:size:(1Gi 4Gi 50% none default)' '2:tenant:_nvsharectl_words tenants' ;;
+    cores)
+      _arguments '1:percent:(25 50 75 none default)' '2:tenant:_nvsharectl_words tenants' ;;
   esac
 }
 
@@ -112,7 +123,7 @@ _nvsharectl() {
   commands=(
     'status:GPUs and tenants as a table'
     'top:the same, live'
-    'set:change how a GPU is shared'
+    'set:change how a GPU is shared, or limits of a tenant'
     'pause:keep a tenant from running'
     'resume:let it run again'
     'trace:who ran when, as a file'
@@ -137,6 +148,7 @@ _nvshare() {
   _arguments -C '1:command:(run)' '*::argument:->argument'
   [[ $state == argument ]] && _arguments -S \
     '--priority=[who goes first]:priority:(low normal high)' \
+    '--memory=[of each GPU]:size:(1Gi 4Gi 50%)' '--cores=[of each GPU]:percent:(25 50 75)' \
     '--no-daemon[start no daemon]' '--debug[log]' '--debug-file=[where to]:file:_files' \
     '--disable[switch the library off]' '--library=[the library]:file:_files' \
     '(-):command:_command_names -e' '*::argument:_normal'
@@ -159,7 +171,7 @@ complete -c nvsharectl -n '__fish_seen_subcommand_from trace' -l seconds -x
 complete -c nvsharectl -n '__fish_seen_subcommand_from pause resume' \
   -a '(nvsharectl completion tenants 2>/dev/null)'
 complete -c nvsharectl -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'
-set -l settings mode turn window priority
+set -l settings mode turn window priority memory cores
 complete -c nvsharectl -a "$settings" \
   -n "__fish_seen_subcommand_from set; and not __fish_seen_subcommand_from $settings"
 complete -c nvsharectl -n '__fish_seen_subcommand_from mode' -a 'auto serial concurrent'
@@ -169,9 +181,15 @@ complete -c nvsharectl -n '__fish_seen_subcommand_from mode turn window' -l gpu 
   -a '(nvsharectl completion gpus 2>/dev/null)'
 complete -c nvsharectl -n '__fish_seen_subcommand_from priority' \
   -a 'low normal high (nvsharectl completion tenants 2>/dev/null)'
+complete -c nvsharectl -n '__fish_seen_subcommand_from memory' \
+  -a '1Gi 4Gi 50% none default (nvsharectl completion tenants 2>/dev/null)'
+complete -c nvsharectl -n '__fish_seen_subcommand_from cores' \
+  -a '25 50 75 none default (nvsharectl completion tenants 2>/dev/null)'
 
 complete -c nvshare -n '__fish_use_subcommand' -f -a run
 complete -c nvshare -n '__fish_seen_subcommand_from run' -l priority -x -a 'low normal high'
+complete -c nvshare -n '__fish_seen_subcommand_from run' -l memory -x -a '1Gi 4Gi 50%'
+complete -c nvshare -n '__fish_seen_subcommand_from run' -l cores -x -a '25 50 75'
 complete -c nvshare -n '__fish_seen_subcommand_from run' -l no-daemon -d 'start no daemon'
 complete -c nvshare -n '__fish_seen_subcommand_from run' -l debug -d log
 complete -c nvshare -n '__fish_seen_subcommand_from run' -l debug-file -r -F

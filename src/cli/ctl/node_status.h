@@ -42,6 +42,14 @@ struct UseStatus {  // of one GPU by one tenant
   std::uint64_t fixed_bytes = 0;     // cannot be moved
   std::uint64_t host_bytes = 0;      // in host memory
   std::uint64_t managed_bytes = 0;   // Unified Memory, wherever it is
+  // Limits, and what counts towards them.
+  std::optional<std::uint64_t> memory_limit_bytes = {};  // none: no limit
+  std::uint64_t memory_used_bytes = 0;
+  std::optional<double> cap_percent = {};           // as it was asked for; none: no cap
+  std::optional<double> cap_in_force_percent = {};  // where caps add up to more than the GPU
+  std::optional<double> share_10s = {};             // 0 to 1; none: not known yet
+  std::optional<double> share_60s = {};
+  double throttled_s = 0;
 };
 
 struct TenantStatus {
@@ -52,6 +60,7 @@ struct TenantStatus {
   bool paused = false;
   std::vector<std::uint64_t> pids;
   std::vector<UseStatus> uses;
+  std::vector<std::string> limit_errors = {};  // sentences
 };
 
 struct HostMemoryStatus {  // what the daemon lends for memory that is moved out of GPUs

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/byte_size.h"
 #include "cli/ctl/exit_codes.h"
 #include "cli/ctl/units.h"
 
@@ -29,6 +30,8 @@ constexpr const char* kFooter =
     "  nvsharectl status -o json | jq .tenants\n"
     "  nvsharectl set window 10ms --gpu 0\n"
     "  nvsharectl set priority high train.py\n"
+    "  nvsharectl set memory 4Gi train.py               of each GPU; set memory none: no limit\n"
+    "  nvsharectl set cores 40 train.py                 percent of each GPU's time\n"
     "  nvsharectl trace --seconds 30 -o trace.json      then open it in ui.perfetto.dev\n"
     "  eval \"$(nvsharectl completion bash)\"\n";
 
@@ -47,7 +50,8 @@ EarlyExit usage(const std::string& text) { return {kCtlUsage, text + " (see nvsh
 
 constexpr std::array<std::string_view, 7> kCommands = {"status", "top",   "set",       "pause",
                                                        "resume", "trace", "completion"};
-constexpr std::array<std::string_view, 4> kSettings = {"mode", "turn", "window", "priority"};
+constexpr std::array<std::string_view, 6> kSettings = {"mode",     "turn",   "window",
+                                                       "priority", "memory", "cores"};
 
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& words, const std::string& word) {
@@ -63,7 +67,8 @@ CLI::App* declare_setting(CLI::App& set, CtlOptions& options, const std::string&
 }
 
 void declare_set(CLI::App& root, CtlOptions& options) {
-  CLI::App* set = root.add_subcommand("set", "change how a GPU is shared, or a tenant's priority");
+  CLI::App* set =
+      root.add_subcommand("set", "change how a GPU is shared, or a tenant's priority or limits");
   set->require_subcommand(1);
   CLI::App* on_gpu[] = {
       declare_setting(*set, options, "mode", "who may run at a time", "auto, serial or concurrent"),
@@ -77,9 +82,16 @@ void declare_set(CLI::App& root, CtlOptions& options) {
         ->type_name("GPU")
         ->take_last();
   }
-  CLI::App* priority =
-      declare_setting(*set, options, "priority", "who goes first", "low, normal or high");
-  priority->add_option("TENANT", options.tenant, "number or name")->required();
+  CLI::App* of_tenant[] = {
+      declare_setting(*set, options, "priority", "who goes first", "low, normal or high"),
+      declare_setting(*set, options, "memory", "how much of each GPU's memory a tenant may have",
+                      "4Gi, 4G, 512MiB, bytes, 25%; none: no limit; default: as without this"),
+      declare_setting(*set, options, "cores", "how much of each GPU's time a tenant may have",
+                      "1 to 100 percent; none: no limit; default: as without this"),
+  };
+  for (CLI::App* app : of_tenant) {
+    app->add_option("TENANT", options.tenant, "number or name")->required();
+  }
 }
 
 void declare(CLI::App& app, CtlOptions& options, Raw& raw) {
@@ -120,7 +132,7 @@ std::string unknown_command(const Arguments& arguments) {
     if (!command.empty()) {
       return is_one_of(kSettings, word)
                  ? ""
-                 : "no setting '" + word + "': use mode, turn, window or priority";
+                 : "no setting '" + word + "': use mode, turn, window, priority, memory or cores";
     }
     if (!is_one_of(kCommands, word)) {
       return "no command '" + word + "': use status, top, set, pause, resume, trace or completion";
@@ -140,6 +152,17 @@ std::string seconds_or_empty(const std::string& text) {
   return digits.data();
 }
 
+std::string complaint_about_limit(const CtlOptions& options) {
+  const std::string& value = options.value;
+  if (value == "none" || value == "default") return "";
+  const bool is_memory = options.setting == "memory";
+  if (is_memory ? parse_memory(value).has_value() : parse_cores(value).has_value()) return "";
+  return "'" + value + "' is no " +
+         (is_memory ? "size: write " + std::string(kMemoryForms)
+                    : "share: write " + std::string(kCoresForms)) +
+         "; none for no limit, default to take back what was set";
+}
+
 std::string complaint_about_setting(CtlOptions& options) {
   std::string& value = options.value;
   if (options.setting == "mode") {
@@ -149,6 +172,9 @@ std::string complaint_about_setting(CtlOptions& options) {
   if (options.setting == "priority") {
     return is_one_of(kPriorities, value) ? ""
                                          : "no priority '" + value + "': use low, normal or high";
+  }
+  if (options.setting == "memory" || options.setting == "cores") {
+    return complaint_about_limit(options);
   }
   if (options.setting == "turn" && value == "auto") return "";
   const std::string seconds = seconds_or_empty(value);
@@ -184,8 +210,9 @@ std::string complaint(CtlOptions& options, const Raw& raw) {
     if (name->size() > kNameBytesMax) return "a name of more than 1024 bytes names nothing";
   }
   if (options.gpu.empty()) return "--gpu needs a number, a uuid or all";
-  const bool wants_tenant =
-      options.command == "pause" || options.command == "resume" || options.setting == "priority";
+  const bool wants_tenant = options.command == "pause" || options.command == "resume" ||
+                            options.setting == "priority" || options.setting == "memory" ||
+                            options.setting == "cores";
   if (wants_tenant && options.tenant.empty()) return "a tenant's number or name is missing";
   return "";
 }

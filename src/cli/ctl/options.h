@@ -15,7 +15,7 @@ struct CtlOptions {
   std::string folder;   // --folder; empty: look for a daemon
   std::string command;  // the name of the subcommand; a row of the table in main.cpp
   OutputFormat format = OutputFormat::table;
-  std::string setting;  // of `set`: mode, turn, window or priority
+  std::string setting;  // of `set`: mode, turn, window, priority, memory or cores
   std::string value;    // of `set`, in its normal form
   std::string gpu = "all";
   std::string tenant;

@@ -47,7 +47,8 @@ TEST(CtlOptions, SettingsOfAGpu) {
   EXPECT_EQ(parse_ctl_options({"set", "turn", "30s"})->value, "30");
   EXPECT_EQ(parse_ctl_options({"set", "turn", "auto"})->value, "auto");
   expect_bad({"set"}, "subcommand");
-  expect_bad({"set", "colour", "red"}, "no setting 'colour': use mode, turn, window or priority");
+  expect_bad({"set", "colour", "red"},
+             "no setting 'colour': use mode, turn, window, priority, memory or cores");
   expect_bad({"set", "mode"}, "VALUE");
   expect_bad({"set", "mode", "fast"}, "no mode 'fast': use auto, serial or concurrent");
   expect_bad({"set", "window", "20"}, "'20' is no time: write a number and its unit");
@@ -70,6 +71,26 @@ TEST(CtlOptions, Tenants) {
   expect_bad({"pause"}, "TENANT");
   expect_bad({"pause", ""}, "a tenant's number or name is missing");
   expect_bad({"pause", std::string(2000, 'x')}, "names nothing");
+}
+
+TEST(CtlOptions, Limits) {
+  const auto memory = parse_ctl_options({"set", "memory", "1.5Gi", "train.py"});
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory->setting, "memory");
+  EXPECT_EQ(memory->value, "1.5Gi");
+  EXPECT_EQ(memory->tenant, "train.py");
+  for (const char* value : {"1", "100", "40%", "none", "default"}) {
+    EXPECT_TRUE(parse_ctl_options({"set", "cores", value, "2"})) << value;
+  }
+  for (const char* value : {"25%", "4096", "none", "default"}) {
+    EXPECT_TRUE(parse_ctl_options({"set", "memory", value, "2"})) << value;
+  }
+  expect_bad({"set", "memory", "4 GB", "2"},
+             "'4 GB' is no size: write 4Gi, 4096Mi, 4G, 512MiB, bytes, or 25%; none for no limit, "
+             "default to take back what was set");
+  expect_bad({"set", "cores", "150", "2"}, "'150' is no share: write a number from 1 to 100; none");
+  expect_bad({"set", "cores", "40"}, "TENANT");
+  expect_bad({"set", "memory", "4Gi", ""}, "a tenant's number or name is missing");
 }
 
 TEST(CtlOptions, Trace) {

@@ -110,6 +110,19 @@ class Changes(WithDaemon):
         self.good("set", "priority", "low", "2")
         self.assertEqual(self.daemon.status["tenants"][1]["priority"], "low")
 
+    def test_limits_reach_the_daemon(self):
+        self.good("set", "memory", "1.5Gi", "train.py")
+        self.good("set", "cores", "default", "2")
+        self.assertEqual(
+            self.daemon.requests,
+            [
+                {"command": "limit", "memory": "1.5Gi", "tenant": "train.py"},
+                {"command": "limit", "cores": "default", "tenant": 2},
+            ],
+        )
+        self.bad(2, "'4 GB' is no size: write 4Gi", "set", "memory", "4 GB", "2")
+        self.assertEqual(len(self.daemon.requests), 2)
+
     def test_refusals(self):
         self.bad(3, "no tenant 'nobody'", "pause", "nobody")
         answer = {"ok": False, "code": "denied", "error": "not from a container"}
@@ -255,6 +268,9 @@ class Completion(WithDaemon):
         self.assertEqual(self.bash("nvsharectl", "set", "priority", "low", "s"), ["serve.py"])
         gpus = self.bash("nvsharectl", "set", "mode", "auto", "--gpu", "G")
         self.assertEqual(gpus, ["GPU-00", "GPU-11"])
+        self.assertEqual(self.bash("nvsharectl", "set", "cores", "n"), ["none"])
+        self.assertEqual(self.bash("nvsharectl", "set", "memory", "4Gi", "s"), ["serve.py"])
+        self.assertEqual(self.bash("nvshare", "run", "--mem"), ["--memory"])
         self.assertEqual(self.bash("nvshare", "run", "--pri"), ["--priority"])
         self.assertEqual(self.bash("nvshare", "run", "--priority", "h"), ["high"])
         self.assertIn("python3", self.bash("nvshare", "run", "--", "python"))

@@ -8,12 +8,18 @@
 namespace nvs::cli {
 namespace {
 
+std::string request_of(const CtlOptions& options) {
+  const std::string& setting = options.setting;
+  if (setting == "priority") return priority_request(options.value, options.tenant);
+  if (setting == "memory" || setting == "cores") {
+    return limit_request(setting, options.value, options.tenant);
+  }
+  return set_request(setting, options.value, options.gpu);
+}
+
 Outcome<void> set(const CtlOptions& options) {
   AdminClient daemon = NVS_TRY(AdminClient::connect(options.folder));
-  const std::string request = options.setting == "priority"
-                                  ? priority_request(options.value, options.tenant)
-                                  : set_request(options.setting, options.value, options.gpu);
-  const std::string answer = NVS_TRY(daemon.ask(request));
+  const std::string answer = NVS_TRY(daemon.ask(request_of(options)));
   NVS_TRY(result_text(answer));
   return {};
 }

@@ -2,6 +2,7 @@
 #include "cli/ctl/status_table.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <string_view>
 
 #include "cli/ctl/text_table.h"
@@ -12,6 +13,15 @@ namespace {
 
 constexpr std::size_t kNameColumnsMin = 8;
 constexpr double kMsPerSecond = 1000;
+constexpr double kPercent = 100;
+
+// "60", "33.3".
+std::string tenths_text(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", number);
+  const std::string digits = text;
+  return digits.ends_with(".0") ? digits.substr(0, digits.size() - 2) : digits;
+}
 
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
@@ -116,6 +126,40 @@ std::vector<std::string> memory_lines(const NodeStatus& node, std::size_t width)
   return is_empty ? std::vector<std::string>{} : table.lines(width);
 }
 
+// What they may have and had, if any of them has a limit.
+std::vector<std::string> limit_lines(const NodeStatus& node, std::size_t width) {
+  TextTable table({{"ID", Align::right},
+                   {"TENANT", Align::left, kNameColumnsMin},
+                   {"GPU", Align::right},
+                   {"USE", Align::right},
+                   {"LIMIT", Align::right},
+                   {"CAP", Align::right},
+                   {"10S", Align::right},
+                   {"60S", Align::right},
+                   {"THROTTLED", Align::right}});
+  bool is_limited = false;
+  for (const TenantStatus& tenant : node.tenants) {
+    for (const UseStatus& use : tenant.uses) {
+      is_limited = is_limited || use.memory_limit_bytes || use.cap_percent;
+      table.add({std::to_string(tenant.id), tenant.name, std::to_string(use.gpu),
+                 memory_text(use.memory_used_bytes), limit_text(use), cap_text(use),
+                 lately_text(use.share_10s), lately_text(use.share_60s), throttled_text(use)});
+    }
+  }
+  return is_limited ? table.lines(width) : std::vector<std::string>{};
+}
+
+std::vector<std::string> limit_error_lines(const NodeStatus& node) {
+  std::vector<std::string> lines;
+  for (const TenantStatus& tenant : node.tenants) {
+    for (const std::string& error : tenant.limit_errors) {
+      lines.push_back(std::to_string(tenant.id) + " " + harmless(tenant.name) + ": " +
+                      harmless(error));
+    }
+  }
+  return lines;
+}
+
 std::string host_memory_line(const HostMemoryStatus& memory) {
   if (memory.cap_bytes == 0) return "host memory: none is lent\n";
   std::string line = "host memory: " + bytes_text(memory.held_bytes) + " of " +
@@ -151,6 +195,25 @@ std::string turn_text(const GpuStatus& gpu) {
   return gpu.turn_s ? seconds_text(*gpu.turn_s) : "auto";
 }
 
+std::string limit_text(const UseStatus& use) {
+  return use.memory_limit_bytes ? bytes_text(*use.memory_limit_bytes) : "-";
+}
+
+std::string cap_text(const UseStatus& use) {
+  if (!use.cap_percent) return "-";
+  const std::string asked = tenths_text(*use.cap_percent);
+  const std::string in_force = tenths_text(use.cap_in_force_percent.value_or(*use.cap_percent));
+  return asked == in_force ? asked : asked + ">" + in_force;
+}
+
+std::string lately_text(const std::optional<double>& share) {
+  return share ? tenths_text(*share * kPercent) : "-";
+}
+
+std::string throttled_text(const UseStatus& use) {
+  return use.cap_percent || use.throttled_s > 0 ? seconds_text(use.throttled_s) : "-";
+}
+
 std::string status_table(const NodeStatus& node, std::size_t width) {
   std::string text = headline(node) + "\n";
   if (node.host_memory) text += host_memory_line(*node.host_memory);
@@ -159,7 +222,8 @@ std::string status_table(const NodeStatus& node, std::size_t width) {
   text += "\n";
   text += node.tenants.empty() ? "No tenant. Start one: nvshare run -- COMMAND\n"
                                : joined(tenant_lines(node, width));
-  for (const auto& lines : {capacity_lines(node, width), memory_lines(node, width)}) {
+  for (const auto& lines : {limit_lines(node, width), limit_error_lines(node),
+                            capacity_lines(node, width), memory_lines(node, width)}) {
     if (!lines.empty()) text += "\n" + joined(lines);
   }
   return text;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "cli/ctl/node_status.h"
@@ -19,5 +20,10 @@ std::string holder_text(const NodeStatus& node, const GpuStatus& gpu);
 std::string model_text(const GpuStatus& gpu);
 std::string window_text(const GpuStatus& gpu);
 std::string turn_text(const GpuStatus& gpu);
+std::string limit_text(const UseStatus& use);  // "4.0GiB"
+// In percent: "60", or "75>50" if less is in force than was asked for.
+std::string cap_text(const UseStatus& use);
+std::string lately_text(const std::optional<double>& share);
+std::string throttled_text(const UseStatus& use);
 
 }  // namespace nvs::cli

@@ -30,6 +30,21 @@ ID  TENANT    GPU  ALLOCATED  RESIDENT   CLEAN  SWAPPED   FIXED  MANAGED    HOST
 
 TEST(StatusTable, FitsInto80Columns) { EXPECT_EQ(status_table(test_node(), 80), kIn80Columns); }
 
+TEST(StatusTable, LimitsHaveATableOfTheirOwn) {
+  const std::string in_80 = status_table(limited_node(), 80);
+  EXPECT_NE(in_80.find(R"(
+ID  TENANT                      GPU    USE  LIMIT      CAP   10S  60S  THROTTLED
+ 1  train.py                      0  12GiB  16GiB       60  59.8   60      75.0s
+ 2  research/llama-serve-7c9..    0  20GiB      -  50>33.3  33.3    -          0
+ 2  research/llama-serve-7c9..    1      -      -        -     -    -          -
+
+3 a?[31m??: the memory limit '?' of the environment is not understood
+
+GPU  CAPACITY)"),
+            std::string::npos)
+      << in_80;
+}
+
 TEST(StatusTable, WithoutALimitNothingIsCut) {
   const std::string text = status_table(test_node(), 0);
   EXPECT_NE(text.find("research/llama-serve-7c9d8f5b6-x2x4q"), std::string::npos);

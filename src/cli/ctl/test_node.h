@@ -43,4 +43,24 @@ inline NodeStatus test_node() {
   return node;
 }
 
+// The same with limits: of the first tenant both, of the second a cap that is scaled down.
+inline NodeStatus limited_node() {
+  constexpr std::uint64_t kGib = std::uint64_t{1} << 30U;
+  NodeStatus node = test_node();
+  UseStatus& first = node.tenants[0].uses[0];
+  first.memory_limit_bytes = 16 * kGib;
+  first.memory_used_bytes = 12 * kGib;
+  first.cap_percent = first.cap_in_force_percent = 60;
+  first.share_10s = 0.5984;
+  first.share_60s = 0.6;
+  first.throttled_s = 75;
+  UseStatus& second = node.tenants[1].uses[0];
+  second.memory_used_bytes = 20 * kGib;
+  second.cap_percent = 50;
+  second.cap_in_force_percent = 33.333;
+  second.share_10s = 0.3331;
+  node.tenants[2].limit_errors = {"the memory limit '\x1b' of the environment is not understood"};
+  return node;
+}
+
 }  // namespace nvs::cli

@@ -235,6 +235,9 @@ std::optional<std::string> TopState::press_letter(char letter) {
     case 'a':
       gpu_.reset();
       return std::nullopt;
+    case 'l':
+      limits_ = !limits_;
+      return std::nullopt;
     case 'h':
     case '?':
       help_ = true;

@@ -55,6 +55,7 @@ class TopState {
   std::optional<std::uint64_t> gpu() const { return gpu_; }
   TopSort sort() const { return sort_; }
   bool shows_help() const { return help_; }
+  bool shows_limits() const { return limits_; }
   bool is_done() const { return done_; }
 
  private:
@@ -76,6 +77,7 @@ class TopState {
   TopSort sort_ = TopSort::share;
   std::string message_;
   bool help_ = false;
+  bool limits_ = false;  // in place of waits
   bool done_ = false;
 };
 

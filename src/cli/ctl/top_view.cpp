@@ -25,10 +25,13 @@ constexpr const char* kHelp[] = {
     "  + -           raise or lower its priority",
     "  s             sort by share, waiting, memory, name, id",
     "  0 to 9        show that GPU only; a shows all",
+    "  l             show limits in place of waits, and back",
     "  h             this help; any key goes back",
     "",
     "SHARE is the part of the GPU's time that the tenant used since the last poll,",
     "NOW how long it has been waiting, LONGEST its longest wait so far.",
+    "CAP is the most it may have in percent (75>50: asked for and in force), 10S and 60S",
+    "what it had lately, THROTTLED how long it had work and had had its share.",
 };
 
 // Narrow screens need the room for names; on wide ones a bar shows more.
@@ -73,23 +76,50 @@ std::string use_text(const UseStatus& use) {
   return bytes_text(use.memory_bytes - use.swapped_bytes) + "/" + all;
 }
 
+// Limits take the place of what there would be no room for beside them.
+std::vector<Column> tenant_columns(bool limits) {
+  std::vector<Column> columns = {{"ID", Align::right},
+                                 {"TENANT", Align::left, kTopNameColumnsMin},
+                                 {"GPU", Align::right},
+                                 {"STATE", Align::left}};
+  if (limits) {
+    for (const char* title : {"CAP", "10S", "60S", "THROTTLED", "USE", "LIMIT"}) {
+      columns.push_back({title, Align::right});
+    }
+    return columns;
+  }
+  columns.push_back({"PRIO", Align::left});
+  columns.push_back({"SHARE", Align::left});
+  for (const char* title : {"", "NOW", "LONGEST", "MEMORY"}) {
+    columns.push_back({title, Align::right});
+  }
+  return columns;
+}
+
+std::vector<std::string> waits_of(const TopRow& row, std::size_t bar_width) {
+  const UseStatus& use = *row.use;
+  return {row.tenant->priority,
+          bar(row.share, bar_width),
+          share_text(row.share),
+          use.waiting_now_s > 0 ? seconds_text(use.waiting_now_s) : "-",
+          seconds_text(use.longest_wait_s),
+          use_text(use)};
+}
+
+std::vector<std::string> limits_of(const UseStatus& use) {
+  return {cap_text(use),       lately_text(use.share_10s),        lately_text(use.share_60s),
+          throttled_text(use), bytes_text(use.memory_used_bytes), limit_text(use)};
+}
+
 std::vector<ViewLine> tenant_lines(const TopState& state, ScreenSize size) {
-  TextTable table({{"ID", Align::right},
-                   {"TENANT", Align::left, kTopNameColumnsMin},
-                   {"GPU", Align::right},
-                   {"STATE", Align::left},
-                   {"PRIO", Align::left},
-                   {"SHARE", Align::left},
-                   {"", Align::right},
-                   {"NOW", Align::right},
-                   {"LONGEST", Align::right},
-                   {"MEMORY", Align::right}});
+  TextTable table(tenant_columns(state.shows_limits()));
   for (const TopRow& row : state.rows()) {
-    table.add({std::to_string(row.tenant->id), row.tenant->name, std::to_string(row.use->gpu),
-               row.use->state, row.tenant->priority, bar(row.share, bar_columns(size.columns)),
-               share_text(row.share),
-               row.use->waiting_now_s > 0 ? seconds_text(row.use->waiting_now_s) : "-",
-               seconds_text(row.use->longest_wait_s), use_text(*row.use)});
+    std::vector<std::string> cells = {std::to_string(row.tenant->id), row.tenant->name,
+                                      std::to_string(row.use->gpu), row.use->state};
+    const auto more =
+        state.shows_limits() ? limits_of(*row.use) : waits_of(row, bar_columns(size.columns));
+    cells.insert(cells.end(), more.begin(), more.end());
+    table.add(std::move(cells));
   }
   std::vector<ViewLine> lines;
   for (const std::string& line : table.lines(size.columns)) lines.push_back({line});

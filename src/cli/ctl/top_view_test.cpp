@@ -44,6 +44,22 @@ TEST(TopView, FitsInto80Columns) {
   EXPECT_EQ(text_of(lines), kTopIn80Columns);
 }
 
+TEST(TopView, LimitsTakeThePlaceOfWaits) {
+  TopState state;
+  state.update(limited_node());
+  state.press({KeyKind::letter, 'l'});
+  const std::string text = text_of(top_view(state, {24, 80}));
+  EXPECT_NE(text.find(R"(
+ID  TENANT             GPU  STATE        CAP   10S  60S  THROTTLED    USE  LIMIT
+ 1  train.py             0  running       60  59.8   60      75.0s  12GiB  16GiB
+ 2  research/llama-..    0  waiting  50>33.3  33.3    -          0  20GiB      -
+)"),
+            std::string::npos)
+      << text;
+  state.press({KeyKind::letter, 'l'});
+  EXPECT_NE(text_of(top_view(state, {24, 80})).find("LONGEST"), std::string::npos);
+}
+
 TEST(TopView, OneLineIsSelected) {
   std::vector<std::string> selected;
   for (const ViewLine& line : top_view(state_with_shares(), {24, 80})) {
