@@ -7,6 +7,7 @@
 #include "bench/cases/overhead_case.h"
 #include "bench/cases/oversub_case.h"
 #include "bench/cases/pair_case.h"
+#include "bench/cases/quota_case.h"
 #include "bench/cases/scale_case.h"
 #include "bench/cases/swap_case.h"
 
@@ -21,9 +22,13 @@ const std::vector<const Case*>& all_cases() {
   static const FitsCase fits;
   static const OversubCase oversub;
   static const SwapCase swap;
+  static const QuotaCase quota;
+  static const QuotaAloneCase quota_alone;
+  static const QuotaShapesCase quota_shapes;
   static const ScaleCase scale;
-  static const std::vector<const Case*> cases = {&driver, &overhead, &pair, &latency, &idle,
-                                                 &fits,   &oversub,  &swap, &scale};
+  static const std::vector<const Case*> cases = {&driver, &overhead,    &pair,         &latency,
+                                                 &idle,   &fits,        &oversub,      &swap,
+                                                 &quota,  &quota_alone, &quota_shapes, &scale};
   return cases;
 }
 

@@ -138,6 +138,21 @@ std::optional<double> DaemonProcess::sum_over_gpus(const char* figure) const {
 
 double DaemonProcess::switches() const { return sum_over_gpus("switches").value_or(0); }
 
+nlohmann::json DaemonProcess::tenant_of(pid_t pid) const {
+  const nlohmann::json now = status();
+  for (const nlohmann::json& tenant : now.at("tenants")) {
+    for (const nlohmann::json& client : tenant.at("clients")) {
+      if (client.at("pid") == pid) return tenant;
+    }
+  }
+  throw Failure(fmt::format("process {} is no tenant of the daemon:\n{}", pid, log_text()));
+}
+
+void DaemonProcess::set_cores(std::uint64_t tenant, int percent) const {
+  const std::string cores = percent == 0 ? "none" : std::to_string(percent);
+  ask_or_explain({{"command", "limit"}, {"tenant", tenant}, {"cores", cores}});
+}
+
 void DaemonProcess::expect_clients(std::size_t count) const {
   const nlohmann::json now = status();
   std::size_t found = 0;

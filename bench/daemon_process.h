@@ -29,9 +29,9 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// The daemon's window on the machine that is modelled. A simulator whose times are dilated gets
-// windows that are longer by the same factor.
-inline constexpr double kWindowSeconds = 0.020;
+// The window that the daemon has by default, on the machine that is modelled. A simulator whose
+// times are dilated gets windows that are longer by the same factor.
+inline constexpr double kWindowSeconds = 0.040;
 
 class DaemonProcess {
  public:
@@ -56,6 +56,10 @@ class DaemonProcess {
   std::optional<double> sum_over_gpus(const char* figure) const;
   // Windows that went to another tenant than the one before, over all GPUs, since its start.
   double switches() const;
+  // Of the tenant that this process belongs to, as status has it. Throws Failure if there is none.
+  nlohmann::json tenant_of(pid_t pid) const;
+  // The most that a tenant may have of a GPU's time, in percent; 0: no such limit.
+  void set_cores(std::uint64_t tenant, int percent) const;
   // Throws Failure unless so many clients are connected: rows of tenants that the daemon never saw
   // would be about something else.
   void expect_clients(std::size_t count) const;

@@ -10,11 +10,15 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/progress.h"
+
 namespace nvs::bench {
 namespace {
 
 constexpr std::size_t kColumns = 6;
 using Line = std::array<std::string, kColumns>;
+// What the cases need, but for some names of a few letters more. The verdict has no width.
+constexpr std::array<std::size_t, kColumns> kWidths = {42, 7, 12, 6, 14, 0};
 
 const char* verdict_text(Verdict verdict) {
   switch (verdict) {
@@ -40,30 +44,12 @@ Line line_of(const Row& row) {
 }
 
 // Names and units stand left, figures right: digits of one column then line up.
-std::string pad(const Line& line, const std::array<std::size_t, kColumns>& widths) {
-  std::string text =
-      fmt::format("  {:<{}}  {:>{}} {:<{}}  {:>{}}  {:>{}}  {}", line[0], widths[0], line[1],
-                  widths[1], line[2], widths[2], line[3], widths[3], line[4], widths[4], line[5]);
+std::string pad(const Line& line) {
+  std::string text = fmt::format("  {:<{}}  {:>{}} {:<{}}  {:>{}}  {:>{}}  {}", line[0], kWidths[0],
+                                 line[1], kWidths[1], line[2], kWidths[2], line[3], kWidths[3],
+                                 line[4], kWidths[4], line[5]);
   text.erase(text.find_last_not_of(' ') + 1);
   return text + "\n";
-}
-
-std::string summary_of(const std::vector<Row>& rows) {
-  std::size_t targets = 0;
-  std::size_t met = 0;
-  std::size_t invalid = 0;
-  for (const Row& row : rows) {
-    targets += row.target ? 1 : 0;
-    met += judge(row) == Verdict::kMet ? 1 : 0;
-    invalid += judge(row) == Verdict::kInvalid ? 1 : 0;
-  }
-  std::string text = fmt::format("{} rows, {} of {} targets met", rows.size(), met, targets);
-  text += invalid == 0 ? ", none invalid\n"
-                       : fmt::format(
-                             ", {} invalid (the simulator was more than {:.0f} % late: the "
-                             "machine is too busy)\n",
-                             invalid, kOverrunMax * 100);
-  return text;
 }
 
 nlohmann::ordered_json number_or_null(const std::optional<double>& value) {
@@ -93,25 +79,32 @@ std::string format_target(const Target& target) {
   return "";
 }
 
-std::string render_table(const Heading& heading, const std::vector<Row>& rows) {
-  const Line titles = {"what", "value", "unit", "FACTS", "target", "ok"};
-  std::vector<Line> lines = {titles};
-  for (const Row& row : rows) lines.push_back(line_of(row));
-  std::array<std::size_t, kColumns> widths{};
-  for (const Line& line : lines) {
-    for (std::size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], line[i].size());
+std::string render_top(const Heading& heading) {
+  return fmt::format("{} on {}\n\n", heading.case_name, heading.device) +
+         pad({"what", "value", "unit", "FACTS", "target", "ok"});
+}
+
+std::string render_row(const Row& row, const std::string& section_before) {
+  const std::string line = pad(line_of(row));
+  return row.section == section_before ? line : row.section + "\n" + line;
+}
+
+std::string render_summary(const std::vector<Row>& rows) {
+  std::size_t targets = 0;
+  std::size_t met = 0;
+  std::size_t invalid = 0;
+  for (const Row& row : rows) {
+    targets += row.target ? 1 : 0;
+    met += judge(row) == Verdict::kMet ? 1 : 0;
+    invalid += judge(row) == Verdict::kInvalid ? 1 : 0;
   }
-  std::string text = fmt::format("{} on {}\n\n", heading.case_name, heading.device);
-  text += pad(titles, widths);
-  std::string section;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].section != section) {
-      section = rows[i].section;
-      text += fmt::format("{}\n", section);
-    }
-    text += pad(lines[i + 1], widths);
-  }
-  return text + "\n" + summary_of(rows);
+  std::string text = fmt::format("\n{} rows, {} of {} targets met", rows.size(), met, targets);
+  text += invalid == 0 ? ", none invalid\n"
+                       : fmt::format(
+                             ", {} invalid (the simulator was more than {:.0f} % late: the "
+                             "machine is too busy)\n",
+                             invalid, kOverrunMax * 100);
+  return text;
 }
 
 std::string render_json(const Heading& heading, const Row& row) {
@@ -138,18 +131,26 @@ std::string render_json(const Heading& heading, const Row& row) {
 }
 
 Report::Report(Heading heading, Format format, std::FILE* out)
-    : heading_(std::move(heading)), format_(format), out_(out) {}
+    : heading_(std::move(heading)), format_(format), out_(out) {
+  if (format_ == Format::kTable) print(render_top(heading_));
+}
 
 void Report::add(Row row) {
   if (format_ == Format::kJson) {
-    fmt::print(out_, "{}", render_json(heading_, row));
-    std::fflush(out_);
+    print(render_json(heading_, row));
+  } else {
+    print(render_row(row, rows_.empty() ? "" : rows_.back().section));
   }
   rows_.push_back(std::move(row));
 }
 
 void Report::finish() {
-  if (format_ == Format::kTable) fmt::print(out_, "{}", render_table(heading_, rows_));
+  if (format_ == Format::kTable) print(render_summary(rows_));
+}
+
+void Report::print(const std::string& text) {
+  const Progress::Pause pause;
+  fmt::print(out_, "{}", text);
   std::fflush(out_);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rows go: a table with aligned columns for people, printed when the case is over, or one
-// JSON object a line for programs, printed as each row is known. Rendering is apart from printing
-// so that tests can read it.
+// Where rows go: a table with aligned columns for people, or one JSON object a line for programs.
+// Each row is printed as soon as it is known, so that a run that is cut off shows what it had.
+// Rendering is apart from printing so that tests can read it.
 #pragma once
 
 #include <cstdio>
@@ -23,19 +23,27 @@ struct Heading {
 // Four significant digits at most, no exponent, and no more decimals than help.
 std::string format_value(double value);
 std::string format_target(const Target& target);
-std::string render_table(const Heading& heading, const std::vector<Row>& rows);
+// The table in the order in which it appears. Columns are as wide as nearly all rows need, since
+// rows to come are not known; what is wider sticks out.
+std::string render_top(const Heading& heading);
+// With the row's section above it if that is not the one of the row before.
+std::string render_row(const Row& row, const std::string& section_before);
+std::string render_summary(const std::vector<Row>& rows);
 std::string render_json(const Heading& heading, const Row& row);
 
 class Report {
  public:
+  // Prints the top of the table.
   Report(Heading heading, Format format, std::FILE* out);
 
   void add(Row row);
-  // Prints what `add` has not printed yet.
+  // Prints the summary below the table.
   void finish();
   bool acceptable() const;
 
  private:
+  void print(const std::string& text);
+
   Heading heading_;
   Format format_;
   std::FILE* out_;

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/report.h"
 
+#include <array>
+#include <cstdio>
 #include <limits>
+#include <regex>
+#include <string>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <pty.h>
+#include <unistd.h>
+
+#include "bench/progress.h"
 
 namespace nvs::bench {
 namespace {
@@ -14,6 +22,49 @@ const Heading kHeading = {"driver", "simulated NVIDIA H200, scale 64"};
 Row plain() { return {"Copies", "host to device", {55.2, 55, 55.4}, "GB/s", 55.2, {}, 0.001}; }
 Row missed() { return {"Copies", "ratio", {1.5, 1.5, 1.5}, "x", 1.84, within(1.84, 0.05), 0.0}; }
 Row invalid() { return {"Slicing", "2 tenants", {92, 92, 92}, "%", {}, within(92, 0.05), 0.02}; }
+
+// What has left the buffers of the stream is in the file, and only that would survive a kill.
+class TemporaryFile {
+ public:
+  ~TemporaryFile() { std::fclose(stream_); }
+  std::FILE* stream() { return stream_; }
+  std::string written() const {
+    std::array<char, 4096> text;
+    const ssize_t size = ::pread(::fileno(stream_), text.data(), text.size(), 0);
+    return {text.data(), size < 0 ? 0 : static_cast<std::size_t>(size)};
+  }
+
+ private:
+  std::FILE* stream_ = std::tmpfile();
+};
+
+// The slave's side of a terminal is what programs write to, the master's side what people see.
+class Terminal {
+ public:
+  Terminal() {
+    int slave = -1;
+    if (::openpty(&master_, &slave, nullptr, nullptr, nullptr) == 0) stream_ = ::fdopen(slave, "w");
+  }
+  ~Terminal() {
+    std::fclose(stream_);
+    ::close(master_);
+  }
+  std::FILE* stream() { return stream_; }
+  // What has been shown since the last call, with line ends as the program wrote them and without
+  // the seconds that it took. A mark says where it ends, since a terminal passes on in pieces.
+  std::string shown() {
+    EXPECT_EQ(::write(::fileno(stream_), "\f", 1), 1) << "the mark";
+    std::string result;
+    for (char next = 0; ::read(master_, &next, 1) == 1 && next != '\f';) result += next;
+    result = std::regex_replace(result, std::regex("\r\n"), "\n");
+    result = std::regex_replace(result, std::regex("\\] [0-9]+ s"), "] # s");
+    return std::regex_replace(result, std::regex("\r\033\\[K"), "<erase>");
+  }
+
+ private:
+  int master_ = -1;
+  std::FILE* stream_ = nullptr;
+};
 
 TEST(Report, ValuesKeepAboutFourDigits) {
   EXPECT_EQ(format_value(0), "0");
@@ -33,18 +84,84 @@ TEST(Report, TargetsReadLikeBounds) {
 }
 
 TEST(Report, TableHasAlignedColumnsAndAVerdict) {
-  EXPECT_EQ(render_table(kHeading, {plain(), missed(), invalid()}),
+  EXPECT_EQ(render_top(kHeading),
             "driver on simulated NVIDIA H200, scale 64\n"
             "\n"
-            "  what            value unit  FACTS          target  ok\n"
-            "Copies\n"
-            "  host to device  55.20 GB/s  55.20\n"
-            "  ratio            1.50 x      1.84    1.75 .. 1.93  MISSED\n"
-            "Slicing\n"
-            "  2 tenants       92.00 %            87.40 .. 96.60  invalid\n"
-            "\n"
-            "3 rows, 0 of 2 targets met, 1 invalid (the simulator was more than 1 % late: the "
+            "  what                                      "
+            "    value unit           FACTS          target  ok\n");
+  EXPECT_EQ(render_row(missed(), "Copies"),
+            "  ratio                                     "
+            "     1.50 x               1.84    1.75 .. 1.93  MISSED\n");
+  EXPECT_EQ(render_row(invalid(), "Slicing"),
+            "  2 tenants                                 "
+            "    92.00 %                     87.40 .. 96.60  invalid\n");
+}
+
+TEST(Report, AWideNameSticksOutAndLosesNothing) {
+  Row row = plain();
+  row.what = std::string(50, 'w');
+  EXPECT_EQ(render_row(row, "Copies"), "  " + row.what + "    55.20 GB/s           55.20\n");
+}
+
+TEST(Report, ASectionStandsAboveItsFirstRow) {
+  const std::string line = render_row(plain(), "Copies");
+  EXPECT_EQ(render_row(plain(), ""), "Copies\n" + line);
+  EXPECT_EQ(render_row(plain(), "Slicing"), "Copies\n" + line);
+}
+
+TEST(Report, TheSummaryCountsVerdicts) {
+  EXPECT_EQ(render_summary({plain(), missed(), invalid()}),
+            "\n3 rows, 0 of 2 targets met, 1 invalid (the simulator was more than 1 % late: the "
             "machine is too busy)\n");
+}
+
+TEST(Report, TheTableIsInTheFileRowByRow) {
+  TemporaryFile file;
+  Report report(kHeading, Format::kTable, file.stream());
+  std::string expected = render_top(kHeading);
+  EXPECT_EQ(file.written(), expected);
+  report.add(plain());
+  expected += render_row(plain(), "");
+  EXPECT_EQ(file.written(), expected);
+  report.add(missed());
+  expected += render_row(missed(), "Copies");
+  EXPECT_EQ(file.written(), expected);
+  report.add(invalid());
+  expected += render_row(invalid(), "Copies");
+  EXPECT_EQ(file.written(), expected);
+  report.finish();
+  EXPECT_EQ(file.written(), expected + render_summary({plain(), missed(), invalid()}));
+}
+
+TEST(Report, JsonIsInTheFileRowByRowAndHasNothingElse) {
+  TemporaryFile file;
+  Report report(kHeading, Format::kJson, file.stream());
+  report.add(plain());
+  EXPECT_EQ(file.written(), render_json(kHeading, plain()));
+  report.finish();
+  EXPECT_EQ(file.written(), render_json(kHeading, plain()));
+}
+
+TEST(Report, OnATerminalTheProgressLineMakesWayForARow) {
+  Terminal terminal;
+  ASSERT_NE(terminal.stream(), nullptr);
+  Report report(kHeading, Format::kTable, terminal.stream());
+  terminal.shown();
+  {
+    Progress progress("driver", 2, terminal.stream());
+    report.add(plain());
+    EXPECT_EQ(terminal.shown(), "<erase>" + render_row(plain(), "")) << "no line stood there";
+    progress.step("copies");
+    const std::string line = "driver [                    ] # s  copies";
+    EXPECT_EQ(terminal.shown(), "<erase>" + line);
+    report.add(missed());
+    EXPECT_EQ(terminal.shown(), "<erase>" + render_row(missed(), "Copies") + line);
+    progress.note("late");
+    EXPECT_EQ(terminal.shown(), "<erase>driver: late\n" + line);
+  }
+  EXPECT_EQ(terminal.shown(), "<erase>");
+  report.add(missed());
+  EXPECT_EQ(terminal.shown(), render_row(missed(), "Copies")) << "no progress runs any more";
 }
 
 TEST(Report, JsonIsOneObjectALine) {
@@ -82,15 +199,13 @@ TEST(Report, JsonHasNoNumberForWhatIsNone) {
 }
 
 TEST(Report, IsAcceptableOnlyIfEachRowIs) {
-  std::FILE* sink = std::tmpfile();
-  ASSERT_NE(sink, nullptr);
-  Report report(kHeading, Format::kJson, sink);
+  TemporaryFile file;
+  Report report(kHeading, Format::kJson, file.stream());
   EXPECT_FALSE(report.acceptable()) << "nothing was measured";
   report.add(plain());
   EXPECT_TRUE(report.acceptable());
   report.add(missed());
   EXPECT_FALSE(report.acceptable());
-  std::fclose(sink);
 }
 
 }  // namespace

@@ -169,13 +169,16 @@ class Tenant {
     std::mt19937_64 random(command.get<std::uint64_t>("seed"));
     std::exponential_distribution<double> gap_s(command.get<double>("rate"));
     nlohmann::json samples_s = nlohmann::json::array();
+    nlohmann::json arrivals_s = nlohmann::json::array();
     std::int64_t arrival = command.start_ns + wall_ns(gap_s(random));
     for (; arrival < command.to_ns; arrival += wall_ns(gap_s(random))) {
       wait_until_exactly(arrival);
       request();
-      if (arrival >= command.from_ns) samples_s.push_back(nominal(now_ns() - arrival));
+      if (arrival < command.from_ns) continue;
+      samples_s.push_back(nominal(now_ns() - arrival));
+      arrivals_s.push_back(nominal(arrival - command.from_ns));
     }
-    return {{"samples_s", samples_s}};
+    return {{"samples_s", samples_s}, {"arrivals_s", arrivals_s}};
   }
 
   nlohmann::json bursts(const Command& command) const {

@@ -10,8 +10,6 @@ constexpr double kTenantReadySeconds = 60;
 constexpr double kTenantAnswerSeconds = 30;
 // From the command to the common start: time for each process of a busy machine to wake up.
 constexpr double kLeadSeconds = 0.05;
-// From the common start to the window: by then the queues are full and the slices rotate.
-constexpr double kRunInSeconds = 0.15;
 
 // Nobody else is told to work: the context and the data of those stay where they are.
 std::vector<Task> first_saturate(std::size_t load, std::size_t active) {
@@ -64,7 +62,7 @@ Tenants::Tenants(const Machine& machine, const std::vector<Child::Environment>& 
 std::vector<nlohmann::json> Tenants::together(const std::vector<Task>& tasks, double window_s) {
   // All who take part get the same instants of the machine's clock.
   const std::int64_t start_ns = now_ns() + nanoseconds(kLeadSeconds);
-  const std::int64_t from_ns = start_ns + nanoseconds(machine_.wall_seconds(kRunInSeconds));
+  const std::int64_t from_ns = start_ns + nanoseconds(machine_.wall_seconds(run_in_s_));
   for (const Task& task : tasks) {
     nlohmann::json command = task.command;
     command["start_ns"] = start_ns;
@@ -73,8 +71,9 @@ std::vector<nlohmann::json> Tenants::together(const std::vector<Task>& tasks, do
     children_.at(task.tenant)->send(command);
   }
   std::vector<nlohmann::json> answers;
+  const double patience_s = machine_.wall_seconds(run_in_s_) + window_s + kTenantAnswerSeconds;
   for (const Task& task : tasks) {
-    answers.push_back(children_[task.tenant]->receive(window_s + kTenantAnswerSeconds));
+    answers.push_back(children_[task.tenant]->receive(patience_s));
   }
   return answers;
 }

@@ -40,7 +40,7 @@ Task requesting(std::size_t tenant);
 // The same, and each time is kept with its instant until it is asked for: {"count"}.
 Task recording(std::size_t tenant);
 // The same, at random instants (Poisson) that do not wait for the request before, timed from their
-// instant: {"samples_s": [...]}.
+// instant: {"samples_s": [...], "arrivals_s": [...] since the window began}.
 Task arriving(std::size_t tenant, double rate, std::uint64_t seed);
 // Bursts of some kernels of `loads[load]`, each waited for and followed by a sleep of `sleep_s`,
 // give or take a half: {"seconds": for all of them}. The sleeps' sum does not depend on the seed.
@@ -56,6 +56,10 @@ class Tenants {
   // `count` of them in the environment of this process.
   Tenants(const Machine& machine, std::size_t count, const std::vector<Load>& loads)
       : Tenants(machine, std::vector<Child::Environment>(count), loads) {}
+
+  pid_t pid(std::size_t tenant) const { return children_.at(tenant)->pid(); }
+  // How long all are at work before a window begins, in nominal seconds.
+  void set_run_in(double seconds) { run_in_s_ = seconds; }
 
   // All tasks from a common start; what counts is a window of `window_s` on the wall clock that
   // begins when all are at work. The answers come in the order of the tasks.
@@ -76,6 +80,8 @@ class Tenants {
  private:
   const Machine& machine_;
   std::vector<std::unique_ptr<Child>> children_;
+  // By then the queues are full and the slices rotate.
+  double run_in_s_ = 0.15;
 };
 
 // What each of the children runs.

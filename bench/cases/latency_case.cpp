@@ -32,8 +32,13 @@ struct Observed {
   std::vector<double> percent;     // of the saturating one alone, each round
 };
 
-void add_latency(Sharing& sharing, const std::vector<double>& samples_ms,
-                 const std::optional<Limits>& limits) {
+// Every round has arrivals of its own, the same in every setting.
+std::uint64_t seed_of(int round) { return 4000 + static_cast<std::uint64_t>(round); }
+
+}  // namespace
+
+void latency_case::add_latency(Sharing& sharing, const std::vector<double>& samples_ms,
+                               const std::optional<Limits>& limits) {
   const auto at_most = [&](double Limits::*limit) {
     return limits ? std::optional(Target{std::nullopt, (*limits).*limit}) : std::nullopt;
   };
@@ -41,11 +46,6 @@ void add_latency(Sharing& sharing, const std::vector<double>& samples_ms,
   sharing.add("p99 from arrival", {percentile(samples_ms, 0.99)}, "ms", at_most(&Limits::p99_ms));
   sharing.add("longest", {percentile(samples_ms, 1)}, "ms");
 }
-
-// Every round has arrivals of its own, the same in every setting.
-std::uint64_t seed_of(int round) { return 4000 + static_cast<std::uint64_t>(round); }
-
-}  // namespace
 
 void latency_case::append_ms(std::vector<double>& all, const nlohmann::json& answer) {
   for (const nlohmann::json& sample : answer.at("samples_s")) {
@@ -68,7 +68,7 @@ void LatencyCase::run(const Bench& bench) const {
   std::vector<double> alone_ms;
   append_ms(alone_ms, sharing.measure(bare, {arriving(1, kRequestsPerSecond, seed_of(-1))},
                                       plan.window_s)[0]);
-  add_latency(sharing, alone_ms, std::nullopt);
+  latency_case::add_latency(sharing, alone_ms, std::nullopt);
 
   sharing.begin_section("");
   std::array<Observed, kSettings.size()> observed;
@@ -89,7 +89,7 @@ void LatencyCase::run(const Bench& bench) const {
   }
   for (std::size_t i = 0; i < kSettings.size(); ++i) {
     sharing.continue_section(kSettings[i].title);
-    add_latency(sharing, observed[i].samples_ms, kSettings[i].limits);
+    latency_case::add_latency(sharing, observed[i].samples_ms, kSettings[i].limits);
     sharing.add("the saturating tenant, of alone", observed[i].percent, "%",
                 kSettings[i].limits ? std::optional(kSaturating) : std::nullopt);
   }

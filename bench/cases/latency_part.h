@@ -29,6 +29,8 @@ inline const std::array<Setting, 3> kSettings = {{
     {"driver", false, 1, std::nullopt},
 }};
 
+void add_latency(Sharing& sharing, const std::vector<double>& samples_ms,
+                 const std::optional<Limits>& limits);
 void append_ms(std::vector<double>& all, const nlohmann::json& answer);
 
 // PyTorch's matmul as the saturating tenant; nothing if no folder of programs was given.

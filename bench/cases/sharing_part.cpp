@@ -5,8 +5,8 @@
 
 namespace nvs::bench {
 
-Sharing::Sharing(const Bench& bench, Progress& progress)
-    : bench_(bench), progress_(progress), gpu_(bench.machine), daemon_(bench) {}
+Sharing::Sharing(const Bench& bench, Progress& progress, const std::vector<std::string>& options)
+    : bench_(bench), progress_(progress), gpu_(bench.machine), daemon_(bench, {}, options) {}
 
 void Sharing::add_load(Work work, double kernel_s) {
   loads_.push_back(calibrate(gpu_, work, kernel_s));

@@ -33,7 +33,8 @@ inline constexpr double kKernelSeconds = 0.0017;
 // A part of a case: the machine, its daemon, and rows.
 class Sharing {
  public:
-  Sharing(const Bench& bench, Progress& progress);
+  // The options are added to the daemon's command line.
+  Sharing(const Bench& bench, Progress& progress, const std::vector<std::string>& options = {});
 
   const Bench& bench() const { return bench_; }
   const Machine& machine() const { return bench_.machine; }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// One tenant with a cap: nobody else wants the GPU, and it must not have more all the same.
+#include <future>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "bench/cases/quota_case.h"
+#include "bench/cases/quota_part.h"
+
+namespace nvs::bench {
+namespace quota_case {
+namespace {
+
+constexpr double kLongKernelSeconds = 0.2;
+// A kernel more or less is a point in 20 s, and says nothing in a quick window.
+std::optional<double> points_of_long_kernels(const Bench& bench) {
+  return bench.quick ? std::nullopt : std::optional(2.0);
+}
+
+void measure_alone(Sharing& sharing, CappedTenants& tenants, const QuotaPlan& plan,
+                   std::size_t load, const std::string& title, std::optional<double> points) {
+  sharing.begin_section(title);
+  sharing.step(title + ", without a cap");
+  const double solo = tenants.solo_rate(load, plan.solo_s);
+  sharing.add("without a cap, one kernel", {1e3 / solo}, "ms");
+  for (const int cap : plan.caps) {
+    sharing.step(fmt::format("{}, {} %", title, cap));
+    tenants.cap(0, cap);
+    const nlohmann::json answer = tenants.measure({saturating(0, load)}, plan)[0];
+    sharing.add(fmt::format("cap {} %, got", cap),
+                {100 * rate_in_window(answer, plan.window_s) / solo}, "%",
+                points ? std::optional(near(cap, *points)) : std::nullopt);
+  }
+}
+
+// A kernel of some microseconds and a wait for it, over and over: the GPU is held all the time, and
+// that is what a cap is about.
+void measure_launch_bound(Sharing& sharing, CappedTenants& tenants, const QuotaPlan& plan) {
+  const std::string title = "launch-bound, time billed";
+  sharing.begin_section(title);
+  for (const int cap : plan.caps) {
+    sharing.step(fmt::format("{}, {} %", title, cap));
+    tenants.cap(0, cap);
+    auto work = std::async(std::launch::async, [&] { tenants.measure({requesting(0)}, plan); });
+    const double from_s = plan.settle_s + 0.2;
+    const double wall_s = sharing.machine().wall_seconds(1);
+    const std::int64_t begin = now_ns();
+    sleep_until_ns(begin + nanoseconds(from_s * wall_s));
+    const double before_s = tenants.used_s(0);
+    const Stopwatch watch(sharing.machine());
+    sleep_until_ns(begin + nanoseconds((from_s + plan.window_s - 0.4) * wall_s));
+    const double billed = (tenants.used_s(0) - before_s) / watch.seconds();
+    work.get();
+    sharing.add(fmt::format("cap {} %, got", cap), {100 * billed}, "%", near(cap, kPoints));
+  }
+}
+
+int steps_of(const QuotaPlan& plan, int kinds, int solos) {
+  return 1 + solos + kinds * static_cast<int>(plan.caps.size());
+}
+
+}  // namespace
+}  // namespace quota_case
+
+void QuotaAloneCase::run(const Bench& bench) const {
+  using namespace quota_case;
+  const QuotaPlan plan = quota_plan_for(bench);
+  Progress progress(name(), steps_of(plan, 2, 2));
+  Sharing sharing(bench, progress, daemon_options(bench));
+  sharing.step("kernels and tenants");
+  sharing.add_load(Work::kAdd, kKernelSeconds);
+  sharing.add_load(Work::kMatmul, kKernelSeconds);
+  CappedTenants tenants(sharing, normal_tenants(sharing, 1));
+  measure_alone(sharing, tenants, plan, 0, "add, kernels of 1.7 ms", kPoints);
+  measure_alone(sharing, tenants, plan, 1, "matmul, kernels of 1.7 ms", kPoints);
+}
+
+void QuotaShapesCase::run(const Bench& bench) const {
+  using namespace quota_case;
+  const QuotaPlan plan = quota_plan_for(bench);
+  Progress progress(name(), steps_of(plan, 2, 1));
+  Sharing sharing(bench, progress, daemon_options(bench));
+  sharing.step("kernels and tenants");
+  sharing.add_load(Work::kMatmul, kLongKernelSeconds);
+  CappedTenants tenants(sharing, normal_tenants(sharing, 1));
+  measure_alone(sharing, tenants, plan, 0, "matmul, kernels of 200 ms",
+                points_of_long_kernels(bench));
+  measure_launch_bound(sharing, tenants, plan);
+}
+
+}  // namespace nvs::bench

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/cases/quota_part.h"
+
+#include <fmt/format.h>
+
+#include "bench/failure.h"
+
+namespace nvs::bench::quota_case {
+namespace {
+
+constexpr double kPeriodSeconds = 0.2;
+
+}  // namespace
+
+QuotaPlan quota_plan_for(const Bench& bench) {
+  if (bench.quick) return {1, 0.6, 4, {25, 75}};
+  return {1, 2, 20, {10, 25, 30, 50, 60, 75, 90}};
+}
+
+Target near(double percent, double points) { return {percent - points, percent + points}; }
+
+std::vector<std::string> daemon_options(const Bench& bench) {
+  const double period_ms = bench.machine.wall_seconds(kPeriodSeconds) * 1e3;
+  return {"--quota-period", fmt::format("{:.0f}ms", period_ms)};
+}
+
+std::vector<Child::Environment> normal_tenants(const Sharing& sharing, std::size_t count) {
+  return std::vector<Child::Environment>(count, sharing.daemon().tenant());
+}
+
+CappedTenants::CappedTenants(Sharing& sharing, const std::vector<Child::Environment>& each)
+    : sharing_(sharing), tenants_(sharing.machine(), each, sharing.loads()) {
+  sharing.daemon().expect_clients(each.size());
+}
+
+nlohmann::json CappedTenants::status_of(std::size_t tenant) const {
+  return sharing_.daemon().tenant_of(tenants_.pid(tenant));
+}
+
+void CappedTenants::cap(std::size_t tenant, int percent) const {
+  sharing_.daemon().set_cores(status_of(tenant).at("id").get<std::uint64_t>(), percent);
+}
+
+double CappedTenants::solo_rate(std::size_t load, double seconds) {
+  cap(0, 0);
+  return sharing_.rate_alone(tenants_, load, seconds);
+}
+
+std::vector<nlohmann::json> CappedTenants::measure(const std::vector<Task>& tasks,
+                                                   const QuotaPlan& plan) {
+  tenants_.set_run_in(plan.settle_s);
+  return sharing_.measure(tenants_, tasks, plan.window_s);
+}
+
+double CappedTenants::used_s(std::size_t tenant) const {
+  const nlohmann::json now = status_of(tenant);
+  double used_s = 0;
+  for (const nlohmann::json& gpu : now.at("gpus")) {
+    used_s += gpu.at("used_s").get<double>();
+  }
+  return sharing_.machine().nominal_seconds(used_s);
+}
+
+double CappedTenants::cap_in_force(std::size_t tenant) const {
+  return status_of(tenant).at("gpus").at(0).at("cap_in_force_percent").get<double>();
+}
+
+}  // namespace nvs::bench::quota_case
