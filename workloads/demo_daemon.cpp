@@ -116,6 +116,11 @@ Result<NodeStatus> DemoDaemon::status() {
   return parse_node_status(NVS_TRY(ask("{\"command\":\"status\"}\n")));
 }
 
+Result<void> DemoDaemon::limit_cores(std::uint64_t tenant, int percent) {
+  return parse_node_answer(NVS_TRY(ask(
+      fmt::format("{{\"command\":\"limit\",\"tenant\":{},\"cores\":\"{}\"}}\n", tenant, percent))));
+}
+
 Result<std::string> DemoDaemon::ask(const std::string& request) {
   if (admin_.get() < 0) {
     admin_ = NVS_TRY(os::connect_unix(folder_ + "/admin.sock", os::SocketKind::stream));

@@ -3,6 +3,7 @@
 // before any tenant starts, asked for its status while they run, and gone with the demonstration.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ class DemoDaemon {
 
   // An error does not last: the next call connects anew.
   Result<NodeStatus> status();
+  // As an administrator would, while the tenant runs.
+  Result<void> limit_cores(std::uint64_t tenant, int percent);
 
  private:
   DemoDaemon(std::string folder, std::string library, Child child);

@@ -12,11 +12,13 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <tl/expected.hpp>
 
 #include "workloads/demo_crowds.h"
 #include "workloads/demo_daemon.h"
 #include "workloads/demo_options.h"
 #include "workloads/demo_plan.h"
+#include "workloads/demo_quota.h"
 #include "workloads/demo_scene.h"
 #include "workloads/platform.h"
 #include "workloads/result_table.h"
@@ -48,6 +50,12 @@ void catch_interrupts() {
 }
 
 bool is_interrupted() { return interrupted != 0; }
+
+// Found once: a second look for a real driver would find the simulator, which is loaded by then.
+const tl::expected<Platform, std::string>& platform_for(const DemoOptions& options) {
+  static const auto platform = find_platform(options.choice, options.simulator);
+  return platform;
+}
 
 void print_platform(const Platform& platform, const DemoPlan& plan) {
   fmt::print("{} {} {} of {}\n", platform.gpus, platform.simulated() ? "simulated" : "real",
@@ -88,24 +96,29 @@ double timeout_for(const Platform& platform, double length) {
   return kSceneSecondsMax * std::max(1.0, length) * std::max(1.0, time_factor);
 }
 
-// What follows a scene is still worth showing when there is no daemon: then the driver shares.
-std::unique_ptr<DemoDaemon> start_daemon(const Platform& platform, bool wanted) {
-  const std::string folder = own_folder();
-  std::string why;
-  if (!wanted) {
-    why = "as asked for";
-  } else if (!kTenantsTakeLibrary) {
-    why = "programs with a sanitizer take no library before it";
-  } else {
-    const std::string simulated_nvml = folder + "/../lib/sim/libnvidia-ml.so.1";
-    auto daemon = DemoDaemon::start({.program = folder + "/nvshare-scheduler",
-                                     .library = folder + "/../lib/libnvshare.so",
-                                     .nvml_library = platform.simulated() ? simulated_nvml : ""});
-    if (daemon) return *std::move(daemon);
-    why = "it cannot be started: " + daemon.error();
+// The error says why there is none.
+tl::expected<std::unique_ptr<DemoDaemon>, std::string> start_daemon(const Platform& platform,
+                                                                    bool wanted) {
+  if (!wanted) return tl::unexpected(std::string("as asked for"));
+  if (!kTenantsTakeLibrary) {
+    return tl::unexpected(std::string("programs with a sanitizer take no library before it"));
   }
-  fmt::print("Without the daemon ({}): the driver's own time-slicing shares the GPUs.\n", why);
-  return nullptr;
+  const std::string folder = own_folder();
+  const std::string simulated_nvml = folder + "/../lib/sim/libnvidia-ml.so.1";
+  return DemoDaemon::start({.program = folder + "/nvshare-scheduler",
+                            .library = folder + "/../lib/libnvshare.so",
+                            .nvml_library = platform.simulated() ? simulated_nvml : ""})
+      .map_error([](const std::string& why) { return "it cannot be started: " + why; });
+}
+
+Stage stage_on(const Platform& platform, DemoDaemon* daemon, const DemoOptions& options) {
+  return {.driver_path = platform.driver_path,
+          .environment = {},
+          .daemon = daemon,
+          .scale = 1,
+          .timeout_seconds = timeout_for(platform, options.length),
+          .progress = options.progress,
+          .is_cancelled = is_interrupted};
 }
 
 SceneOutcome run_scene(const Scene& scene, const Stage& stage) {
@@ -127,21 +140,20 @@ SceneOutcome run_scene(const Scene& scene, const Stage& stage) {
 
 // The scenes in which everything fits.
 SceneOutcome show_sharing(const DemoOptions& options) {
-  const auto platform = find_platform(options.choice, options.simulator);
+  const auto& platform = platform_for(options);
   if (!platform) {
     fmt::print(stderr, "nvshare-demo: {}\n", platform.error());
     return SceneOutcome::kSomeFailed;
   }
   const DemoPlan plan = plan_demo(platform->gpus, platform->memory_bytes, options.length);
   print_platform(*platform, plan);
-  const std::unique_ptr<DemoDaemon> daemon = start_daemon(*platform, options.use_daemon);
-  const Stage stage{.driver_path = platform->driver_path,
-                    .environment = {},
-                    .daemon = daemon.get(),
-                    .scale = 1,
-                    .timeout_seconds = timeout_for(*platform, options.length),
-                    .progress = options.progress,
-                    .is_cancelled = is_interrupted};
+  const auto daemon = start_daemon(*platform, options.use_daemon);
+  if (!daemon) {
+    // What follows is still worth showing.
+    fmt::print("Without the daemon ({}): the driver's own time-slicing shares the GPUs.\n",
+               daemon.error());
+  }
+  const Stage stage = stage_on(*platform, daemon ? daemon->get() : nullptr, options);
   bool good = true;
   for (const Scene& scene : plan.scenes) {
     const SceneOutcome outcome = run_scene(scene, stage);
@@ -149,6 +161,25 @@ SceneOutcome show_sharing(const DemoOptions& options) {
     good &= outcome == SceneOutcome::kAllPassed;
   }
   fmt::print("\n");
+  if (platform->simulated()) good &= print_simulator_verdict(*platform);
+  return good ? SceneOutcome::kAllPassed : SceneOutcome::kSomeFailed;
+}
+
+SceneOutcome show_quota_part(const DemoOptions& options) {
+  const auto& platform = platform_for(options);
+  if (!platform) {
+    fmt::print(stderr, "nvshare-demo: {}\n", platform.error());
+    return SceneOutcome::kSomeFailed;
+  }
+  const auto daemon = start_daemon(*platform, options.use_daemon);
+  if (!daemon) {
+    fmt::print("\nQuotas need the daemon ({}), and are left out.\n", daemon.error());
+    return SceneOutcome::kAllPassed;
+  }
+  fmt::print("\nQuotas of GPU time, on a {} {}\n", platform->simulated() ? "simulated" : "real",
+             platform->gpu_name);
+  bool good = show_quotas(stage_on(*platform, daemon->get(), options), options.length);
+  if (is_interrupted()) return SceneOutcome::kInterrupted;
   if (platform->simulated()) good &= print_simulator_verdict(*platform);
   return good ? SceneOutcome::kAllPassed : SceneOutcome::kSomeFailed;
 }
@@ -177,7 +208,7 @@ int run_demo(const DemoOptions& options) {
   const struct {
     const char* name;
     SceneOutcome (*show)(const DemoOptions&);
-  } parts[] = {{"sharing", show_sharing}, {"swapping", show_swapping}};
+  } parts[] = {{"sharing", show_sharing}, {"quotas", show_quota_part}, {"swapping", show_swapping}};
   for (const auto& [name, show] : parts) {
     if (options.part != "all" && options.part != name) continue;
     const SceneOutcome outcome = show(options);

@@ -29,10 +29,12 @@ bool parse_demo_options(int argc, char** argv, DemoOptions& options, int& exit_c
   app.add_option("--length", options.length, "Times the usual length (1)")
       ->check(CLI::PositiveNumber.description(""));
   app.add_flag("--quick", quick, "A quarter of the usual length");
-  app.add_option("--show", options.part,
-                 "sharing (all fits), swapping (more memory than there is, simulated) or all")
+  app.add_option(
+         "--show", options.part,
+         "sharing (all fits), quotas (caps on GPU time), swapping (more memory than there is, "
+         "simulated) or all")
       ->type_name("PART")
-      ->check(CLI::IsMember({"sharing", "swapping", "all"}).description(""));
+      ->check(CLI::IsMember({"sharing", "quotas", "swapping", "all"}).description(""));
   app.add_flag("--no-daemon", no_daemon, "Let the driver share the GPUs, for comparison");
   app.add_option("--progress", progress,
                  "auto (live on a terminal, lines elsewhere), bar, lines or none")

@@ -17,7 +17,8 @@ std::vector<TenantSpec> tenants_of(const Scene& scene, const Stage& stage) {
     if (!stage.driver_path.empty()) {
       spec.arguments.insert(spec.arguments.end(), {"--driver", stage.driver_path});
     }
-    spec.environment = stage.environment;
+    spec.environment.insert(spec.environment.end(), stage.environment.begin(),
+                            stage.environment.end());
     if (stage.daemon == nullptr) continue;
     const std::vector<std::string> daemon = stage.daemon->tenant_environment();
     spec.environment.insert(spec.environment.end(), daemon.begin(), daemon.end());
@@ -34,7 +35,8 @@ std::vector<std::string> lines_of(const ShareView& shares, double scale, Shown s
 
 }  // namespace
 
-ScenePlay play_scene(const Scene& scene, const Stage& stage, Shown shown) {
+ScenePlay play_scene(const Scene& scene, const Stage& stage, Shown shown,
+                     const StatusWatcher& on_status) {
   fmt::print("\n{}\n", scene.title);
   std::fflush(stdout);
   const auto begin = std::chrono::steady_clock::now();
@@ -47,6 +49,7 @@ ScenePlay play_scene(const Scene& scene, const Stage& stage, Shown shown) {
     if (stage.daemon != nullptr) {
       const auto status = stage.daemon->status();
       if (status) play.shares.take(*status, tenants);
+      if (status && on_status) on_status(*status, tenants);
       play.daemon_trouble = status ? "" : status.error().message();
     }
     view.update(tenants, lines_of(play.shares, stage.scale, shown));

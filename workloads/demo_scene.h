@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,10 +35,14 @@ struct ScenePlay {
   std::string failure;  // why they could not be started
 };
 
+// Called with each answer of the daemon.
+using StatusWatcher = std::function<void(const NodeStatus&, std::span<const Tenant>)>;
+
 enum class Shown { kGpus, kGpusAndMemory };
 
 // Shows it while it goes on, and leaves nothing of that on the screen.
-ScenePlay play_scene(const Scene& scene, const Stage& stage, Shown shown);
+ScenePlay play_scene(const Scene& scene, const Stage& stage, Shown shown,
+                     const StatusWatcher& on_status = nullptr);
 
 // Complaints about the daemon, whole lines; empty if there are none.
 std::string render_trouble(const ScenePlay& play);

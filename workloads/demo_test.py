@@ -23,7 +23,8 @@ import unittest
 BIN, SIMULATOR, SHARED = "", "", True
 TENANTS = 10
 FAKE = pathlib.Path(__file__).with_name("fake_scheduler.py")
-
+# Only a test that fails takes so long.
+LIMIT_S = 100
 
 MACHINE = f"demo-test-{os.getpid()}"
 
@@ -44,9 +45,14 @@ def workload(*arguments):
 
 
 def run(command, **extra):
-    return subprocess.run(
-        command, env=environment(**extra), capture_output=True, text=True, timeout=100
-    )
+    try:
+        return subprocess.run(
+            command, env=environment(**extra), capture_output=True, text=True, timeout=LIMIT_S
+        )
+    except subprocess.TimeoutExpired as late:
+        # What it showed last says who stands still. Here it is bytes, whatever was asked for.
+        shown = (late.stdout or b"").decode(errors="replace")
+        raise AssertionError(f"{command} took {LIMIT_S} s and more:\n{shown[-4000:]}") from None
 
 
 class Demo(unittest.TestCase):
@@ -129,7 +135,7 @@ class Demo(unittest.TestCase):
 
 class MoreMemoryThanThereIs(unittest.TestCase):
     def test_shows_what_nvshare_and_unified_memory_make_of_it(self):
-        done = run([f"{BIN}/nvshare-demo", "--show", "swapping", "--length", "0.1"])
+        done = run([f"{BIN}/nvshare-demo", "--length", "0.1"])  # all parts, as `make demo`
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         if not SHARED:
             return
@@ -149,6 +155,35 @@ class MoreMemoryThanThereIs(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn(", FAIL\n", done.stdout)
         self.assertRegex(done.stdout, r"(?m)^FAIL in ")
+
+
+class Quotas(unittest.TestCase):
+    def quotas(self, *arguments, **extra):
+        options = ["--sim", "t4", "--show", "quotas", "--length", "0.25", *arguments]
+        return run([f"{BIN}/nvshare-demo", *options], **extra)
+
+    def test_shows_what_each_got_before_and_after_its_cap_changed(self):
+        done = self.quotas()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        if not SHARED:
+            self.assertIn("Quotas need the daemon (programs with a sanitizer", done.stdout)
+            return
+        row = r"(?m)^add, (\w+) +0 +(\d+) +[\d.]+ +(\d+) +[\d.]+ +[\d.]+  PASS$"
+        caps = [("first", "30", "60"), ("second", "60", "30")]
+        self.assertEqual(re.findall(row, done.stdout), caps, done.stdout)
+
+    def test_needs_the_daemon(self):
+        done = self.quotas("--no-daemon")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("Quotas need the daemon (as asked for), and are left out.", done.stdout)
+        self.assertNotIn("cap %", done.stdout)
+
+    def test_marks_a_tenant_that_fails(self):
+        if not SHARED:
+            self.skipTest("tenants with a sanitizer take no library")
+        done = self.quotas(NVSHARE_SIM_FAIL="cuLaunchKernel:20:1:719")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^add, first .*  FAIL$")
 
 
 class DemoAndDaemon(unittest.TestCase):

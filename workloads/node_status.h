@@ -24,6 +24,8 @@ struct GpuUse {
   std::uint64_t windows = 0;
   std::uint64_t resident_bytes = 0;
   std::uint64_t swapped_bytes = 0;
+  std::optional<double> cap_in_force_percent{};
+  double throttled_seconds = 0;
 };
 
 struct NodeTenant {
@@ -41,6 +43,7 @@ struct NodeGpu {
 };
 
 struct NodeStatus {
+  double uptime_seconds = 0;
   std::vector<NodeGpu> gpus{};
   std::vector<NodeTenant> tenants{};
 };
@@ -48,5 +51,11 @@ struct NodeStatus {
 // One line of the admin socket. An answer that refuses, or that is not what is asked for, is an
 // error.
 Result<NodeStatus> parse_node_status(std::string_view line);
+
+// Of a command that is there for what it does: an error unless it was done.
+Result<void> parse_node_answer(std::string_view line);
+
+// The tenant that the process belongs to; null: the daemon does not know it.
+const NodeTenant* find_tenant(const NodeStatus& status, pid_t pid);
 
 }  // namespace nvs::workloads

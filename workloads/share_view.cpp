@@ -20,14 +20,6 @@ constexpr int kMissedMax = 2;
 
 double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
-const NodeTenant* find_tenant(const NodeStatus& status, pid_t pid) {
-  const auto found =
-      std::find_if(status.tenants.begin(), status.tenants.end(), [&](const NodeTenant& tenant) {
-        return std::find(tenant.pids.begin(), tenant.pids.end(), pid) != tenant.pids.end();
-      });
-  return found == status.tenants.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 void ShareView::take(const NodeStatus& status, std::span<const Tenant> tenants) {
@@ -35,6 +27,7 @@ void ShareView::take(const NodeStatus& status, std::span<const Tenant> tenants) 
   for (auto& [number, gpu] : gpus_) {
     gpu.holder.clear();
     gpu.waiting.clear();
+    gpu.throttled.clear();
   }
   for (std::size_t i = 0; i < tenants.size(); ++i) {
     const Tenant& tenant = tenants[i];
@@ -64,6 +57,7 @@ void ShareView::take_use(const Tenant& tenant, const NodeTenant& at_node, const 
   gpu.latest = *found;
   if (found->holder == at_node.id) gpu.holder = tenant.spec.label;
   if (share.use.state == "waiting") gpu.waiting.push_back(tenant.spec.label);
+  if (share.use.state == "throttled") gpu.throttled.push_back(tenant.spec.label);
 }
 
 std::vector<std::string> ShareView::render_gpus() const {
@@ -72,6 +66,9 @@ std::vector<std::string> ShareView::render_gpus() const {
     std::string line = gpu.holder.empty() ? fmt::format("GPU {}  held by nobody", number)
                                           : fmt::format("GPU {}  held by {}", number, gpu.holder);
     if (!gpu.waiting.empty()) line += fmt::format("; waiting: {}", fmt::join(gpu.waiting, ", "));
+    if (!gpu.throttled.empty()) {
+      line += fmt::format("; had its share: {}", fmt::join(gpu.throttled, ", "));
+    }
     line += fmt::format("; {} switches", gpu.latest.switches - gpu.first.switches);
     lines.push_back(std::move(line));
   }

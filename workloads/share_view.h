@@ -48,6 +48,7 @@ class ShareView {
     bool seen = false;
     std::string holder{};
     std::vector<std::string> waiting{};
+    std::vector<std::string> throttled{};
     NodeGpu first{};  // as it was when the scene began, to be subtracted
     NodeGpu latest{};
   };

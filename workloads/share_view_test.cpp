@@ -25,6 +25,13 @@ TEST(ShareView, ShowsWhoHoldsAndWhoWaits) {
             tenants);
   EXPECT_EQ(view.render_gpus(),
             std::vector<std::string>{"GPU 0  held by add; waiting: infer; 0 switches"});
+  view.take({.gpus = {{.index = 0, .switches = 42}},
+             .tenants = {at_node(7, 11, {.gpu = 0, .state = "throttled"}),
+                         at_node(8, 12, {.gpu = 0, .state = "throttled"})}},
+            tenants);
+  EXPECT_EQ(
+      view.render_gpus(),
+      std::vector<std::string>{"GPU 0  held by nobody; had its share: add, infer; 2 switches"});
   view.take({.gpus = {{.index = 0, .holder = 8, .switches = 43}},
              .tenants = {at_node(7, 11, {.gpu = 0, .state = "idle"}),
                          at_node(8, 12, {.gpu = 0, .state = "running"})}},
