@@ -13,7 +13,9 @@ from fault_case import FaultCase
 class Closed(FaultCase):
     def closer(self):
         tenant = self.tenant("closer")
-        tenant.wait_for_progress()
+        # Not so many from now on: it has six rounds before it waits for a word, and may have told
+        # of them all before it is listened to.
+        tenant.wait_for_line("at ", 3)
         return tenant
 
     def test_alone(self):

@@ -82,17 +82,12 @@ def parse(arguments):
     add("--turns", type=int, default=3, help="of overhead, each kind bare and shared (3)")
     add("--turn-seconds", type=float, default=2, help="of each such turn (2)")
     add("--load-seconds", type=float, default=10, help="until tenants start together (10)")
-    add("--window", default="20ms", help="the daemon's window (20ms)")
+    add("--window", help="the daemon's window (its default)")
     add("--budget", type=float, default=460, help="seconds for all; no new run after (460)")
     add("--python", default=sys.executable, help="the Python that has PyTorch")
     options = parser.parse_args(arguments)
-    options.library = options.build / "lib" / "libnvshare.so"
-    options.scheduler = options.build / "bin" / "nvshare-scheduler"
-    needed = [options.library, options.scheduler]
-    needed += [options.programs / name for name in ("tq.py", "lat.py")]
-    for path in needed:
-        if not path.exists():
-            parser.error(f"there is no {path}")
+    needed = [options.programs / name for name in ("tq.py", "lat.py")]
+    sharing.find_build(parser, options, needed)
     return options
 
 

@@ -21,10 +21,28 @@ class RunFailed(Exception):
     """A program did not do what it is there for; the text says which and how."""
 
 
+def find_build(parser, options, needed):
+    """Where the library and the daemon of --build are. They and `needed` must be there."""
+    options.library = options.build / "lib" / "libnvshare.so"
+    options.scheduler = options.build / "bin" / "nvshare-scheduler"
+    for path in (options.library, options.scheduler, *needed):
+        if not path.exists():
+            parser.error(f"there is no {path}")
+
+
 def farthest_from_equal(rates):
     """How far the rate that is farthest from the mean of all is from it, in percent."""
     mean = sum(rates) / len(rates)
     return 100 * max(abs(rate / mean - 1) for rate in rates)
+
+
+def bare_environment():
+    """Of a tenant without any of nvshare."""
+    return {
+        key: value
+        for key, value in os.environ.items()
+        if key not in CLEARED and not key.startswith(CLEARED_PREFIX)
+    }
 
 
 class Bench:
@@ -35,12 +53,7 @@ class Bench:
         self._runs = 0
 
     def bare(self):
-        """The environment of a tenant without any of nvshare."""
-        return {
-            key: value
-            for key, value in os.environ.items()
-            if key not in CLEARED and not key.startswith(CLEARED_PREFIX)
-        }
+        return bare_environment()
 
     def shared(self):
         """The environment of a tenant under the daemon."""

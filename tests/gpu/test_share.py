@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """share.py with a fake daemon and fake programs in place of those that need a GPU."""
 
-import contextlib
-import io
 import os
-import pathlib
-import shutil
 import sys
-import tempfile
 import unittest
-from unittest import mock
 
+import fake_build
 import share
 import sharing
-from test_harmless import any_library
 
 # A fake tenant knows from its environment whether it is shared; {} is its rate then.
 TQ = """import os, sys
@@ -30,50 +24,21 @@ class ones:
     def __init__(self, *_, **__): pass
     def add_(self, _): pass
 """
-DAEMON = """#!{python}
-import json, os, socket, sys
-assert sys.argv[sys.argv.index('--window') + 1] == '20ms', sys.argv
-admin = socket.socket(socket.AF_UNIX)
-admin.bind(os.path.join(sys.argv[sys.argv.index('--folder') + 1], 'admin.sock'))
-admin.listen()
-while True:
-    client, _ = admin.accept()
-    client.makefile().readline()
-    client.sendall(b'{{"ok": true, "result": {{}}}}' + b'\\n')
-    client.close()
-"""
 
 
-class Share(unittest.TestCase):
+class Share(fake_build.ScriptTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        for name in ("bin", "lib"):
-            (self.folder / name).mkdir()
-        shutil.copy(any_library(), self.folder / "lib" / "libnvshare.so")
-        self.program("bin/nvshare-scheduler", DAEMON.format(python=sys.executable))
+        super().setUp()
+        self.daemon(check="'--window' not in sys.argv", result="{}")
         self.program("lat.py", LAT)
         self.program("torch.py", TORCH)
         self.shared_rate(1000.0)
-        path = mock.patch.dict(os.environ, {"PYTHONPATH": str(self.folder)})
-        path.start()
-        self.addCleanup(path.stop)
-
-    def program(self, name, text):
-        path = self.folder / name
-        path.write_text(text, encoding="utf-8")
-        path.chmod(0o755)
 
     def shared_rate(self, rate):
         self.program("tq.py", TQ.format(rate))
 
     def run_script(self, *arguments):
-        shown = io.StringIO()
-        folders = ["--build", str(self.folder), "--programs", str(self.folder)]
-        with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
-            code = share.main([*folders, "--seconds", "1", "--load-seconds", "0", *arguments])
-        return code, shown.getvalue()
+        return self.run_main(share.main, "--seconds", "1", "--load-seconds", "0", *arguments)
 
     def test_overhead_by_turns(self):
         self.shared_rate(990.0)

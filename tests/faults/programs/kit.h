@@ -85,5 +85,7 @@ int ledger(int argc, char** argv);
 int views(int argc, char** argv);
 int created(int argc, char** argv);
 int orphan(int argc, char** argv);
+int limits(int argc, char** argv);
+int smi(int argc, char** argv);
 
 }  // namespace nvs::faults

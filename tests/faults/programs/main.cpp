@@ -46,6 +46,8 @@ constexpr Program kPrograms[] = {
     {"views", views},
     {"created", created},
     {"orphan", orphan},
+    {"limits", limits},
+    {"smi", smi},
 };
 
 int run(int argc, char** argv) {

@@ -1,0 +1,297 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Limits on a tenant's memory: to the byte, on every way to allocate, over all its processes, and
+changed while they run.
+
+usage: limit_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
+"""
+
+import mmap
+import os
+import socket
+import struct
+import unittest
+
+from fault_case import BUILD, SIGCONT, SIGKILL, SIGSTOP, FaultCase
+from swap_daemon import ALL, ScriptedDaemon
+from wire_client import encode
+
+MIB = 1 << 20
+GIB = 1 << 30
+NVML = BUILD / "lib/sim/libnvidia-ml.so.1"
+OUT_OF_MEMORY = 2
+# Sizes that every way takes as they are: units of VMM memory, and rows of 1000 bytes.
+SIZE = 2 * MIB * 125
+WAYS = ("plain", "pitched", "managed", "async", "pool", "created", "native")
+VMM_WAYS = ("created", "native")
+OLD_DRIVER = {"NVSHARE_SIM_WITHOUT": "vmm"}
+
+
+class Account:
+    """The books of a tenant's memory, as the daemon has them (src/wire/memory_account.h)."""
+
+    GPUS, SLOTS = 64, 1024
+    BYTES = 8 + 8 * GPUS * (1 + SLOTS)
+    UNLIMITED = (1 << 64) - 1
+
+    def __init__(self, limit=UNLIMITED):
+        self.file = os.memfd_create("account", os.MFD_CLOEXEC)
+        os.truncate(self.file, self.BYTES)
+        self.words = mmap.mmap(self.file, self.BYTES)
+        self.words[4:8] = struct.pack("<I", 2)  # slots
+        self.set_limit(limit)
+
+    def end(self):
+        self.words.close()
+        os.close(self.file)
+
+    def set_limit(self, limit):
+        self.words[8 : 8 + 8 * self.GPUS] = struct.pack("<Q", limit) * self.GPUS
+
+    def place(self, slot, gpu):
+        return 8 + 8 * self.GPUS * (1 + slot) + 8 * gpu
+
+    def used(self, slot=0, gpu=0):
+        return struct.unpack_from("<Q", self.words, self.place(slot, gpu))[0]
+
+    def use(self, size, slot=1, gpu=0):
+        struct.pack_into("<Q", self.words, self.place(slot, gpu), size)
+
+
+class Told(FaultCase):
+    """With tenants that do as they are told."""
+
+    scale = 8
+    time = 0.02
+
+    def take(self, tenant, way, size):
+        """Whether it was given."""
+        tenant.taken = getattr(tenant, "taken", 0) + 1
+        tenant.say(f"take {way} {size}")
+        result = int(tenant.wait_for_line("took", tenant.taken).split()[1])
+        self.assertIn(result, (0, OUT_OF_MEMORY))
+        return result == 0
+
+    def give(self, tenant):
+        tenant.given = getattr(tenant, "given", 0) + 1
+        tenant.say("give")
+        tenant.wait_for_line("gave", tenant.given)
+
+    def sizes(self, tenant):
+        """Total and free, on which all that are asked agree."""
+        tenant.asked = getattr(tenant, "asked", 0) + 1
+        tenant.say("sizes")
+        line = tenant.wait_for_line("sizes", tenant.asked)
+        total, free, *others = map(int, line.split()[1:])
+        self.assertEqual(others, [total, total, free, total - free])
+        return total, free
+
+
+class Scripted(ScriptedDaemon, Told):
+    """The daemon is a script: the limit is what it writes, whatever the client says."""
+
+    visible = 2 * GIB - 3
+
+    def start_daemon(self):
+        super().start_daemon()
+        self.account = Account()
+        self.addCleanup(self.account.end)
+
+    def begin(self, gpu=0, **variables):
+        tenant = self.tenant("limits", NVML, **variables)
+        self.meet(gpu)
+        tenant.wait_for_line("ready")
+        return tenant
+
+    def meet(self, gpu=0, file=None, slot=0):
+        """As greet(), with an account in the place that the daemon sends it."""
+        daemon = self.daemon
+        daemon.meet_again()
+        account = file or self.account
+        packet = encode("MemoryAccount", slot=slot, bytes=account.BYTES)
+        socket.send_fds(daemon.client, [packet], [account.file])
+        daemon.expect("UseGpu")
+        daemon.send("Visible", ordinal=0, total=self.visible, limit=self.visible)
+        daemon.send("GpuKnown", ordinal=0, known=1, gpu=gpu)
+        daemon.allow(ALL)
+        daemon.open()
+
+    def check_way(self, tenant, way, gpu=0):
+        with self.subTest(way=way):
+            had = self.account.used(gpu=gpu)
+            unit = 2 * MIB if way in VMM_WAYS else 1000 if way == "pitched" else 1
+            self.account.set_limit(had + SIZE - 1)
+            self.assertFalse(self.take(tenant, way, SIZE))
+            self.assertEqual(self.account.used(gpu=gpu), had)
+            self.account.set_limit(had + SIZE)
+            self.assertTrue(self.take(tenant, way, SIZE))
+            self.assertEqual(self.account.used(gpu=gpu), had + SIZE)
+            self.assertFalse(self.take(tenant, way, unit))
+            self.assertEqual(self.account.used(gpu=gpu), had + SIZE)
+            self.give(tenant)
+            self.assertEqual(self.account.used(gpu=gpu), had)
+            self.account.set_limit(had + 100)
+            if unit == 1:  # small ones share a chunk, and count as what they are
+                self.assertFalse(self.take(tenant, way, 101))
+                self.assertTrue(self.take(tenant, way, 100))
+                self.assertEqual(self.account.used(gpu=gpu), had + 100)
+                self.give(tenant)
+            self.account.set_limit(Account.UNLIMITED)
+
+    def test_every_way_is_refused_at_one_byte_more(self):
+        tenant = self.begin(gpu=7)
+        self.assertEqual(self.account.used(gpu=0), 0)
+        for way in WAYS:
+            self.check_way(tenant, way, gpu=7)
+        tenant.finish()
+
+    def test_unified_memory_too(self):
+        tenant = self.begin(NVSHARE_ENABLE_SINGLE_OVERSUB="1")
+        for way in ("plain", "pitched", "async"):
+            self.check_way(tenant, way)
+        tenant.finish()
+
+    def test_a_driver_without_vmm(self):
+        tenant = self.begin(**OLD_DRIVER)
+        for way in ("plain", "pitched", "managed"):
+            self.check_way(tenant, way)
+        tenant.finish()
+
+    def test_programs_see_the_limit(self):
+        tenant = self.begin()
+        own = self.account.used()  # what the program began with
+        total, free = self.sizes(tenant)
+        self.assertEqual(total, self.visible)
+        self.account.set_limit(GIB + 1)
+        self.assertEqual(self.sizes(tenant), (GIB + 1, GIB + 1 - own))
+        self.account.use(5000)  # another process of the tenant
+        self.assertEqual(self.sizes(tenant), (GIB + 1, GIB + 1 - own - 5000))
+        self.assertTrue(self.take(tenant, "managed", 12345))
+        self.assertEqual(self.sizes(tenant), (GIB + 1, GIB + 1 - own - 5000 - 12345))
+        self.account.set_limit(own + 12344)  # less than there is
+        self.assertEqual(self.sizes(tenant), (own + 12344, 0))
+        self.assertFalse(self.take(tenant, "plain", 1))
+        self.account.set_limit(4 * GIB)
+        self.assertEqual(self.sizes(tenant)[0], self.visible)
+        tenant.finish()
+
+    def test_a_limit_that_is_raised_is_there_at_once(self):
+        tenant = self.begin()
+        self.account.set_limit(self.account.used())
+        tenant.say(f"until {SIZE}")
+        tenant.wait_for_line("begun")
+        self.account.set_limit(self.account.used() + SIZE)
+        self.daemon.serve_while(lambda: not any(line == "took 0" for line in tenant.lines))
+        tenant.finish()
+
+    def test_another_daemon_counts_what_there_is(self):
+        tenant = self.begin()
+        self.assertTrue(self.take(tenant, "plain", SIZE))
+        own = self.account.used()
+        later = Account(own + SIZE)
+        self.addCleanup(later.end)
+        self.daemon.client.close()
+        self.meet(gpu=3, file=later, slot=1)
+        self.daemon.expect("Holds")
+        self.wait_until(lambda: later.used(slot=1, gpu=3) == own, "what there is")
+        self.assertFalse(self.take(tenant, "plain", SIZE + 1))
+        self.assertTrue(self.take(tenant, "plain", SIZE))
+        self.assertEqual(later.used(slot=1, gpu=3), own + SIZE)
+        self.assertEqual(self.account.used(), own)
+        tenant.finish()
+
+    def test_limits_outlive_the_daemon(self):
+        tenant = self.begin()
+        self.assertTrue(self.take(tenant, "plain", 1))  # by then it has heard all
+        self.account.set_limit(self.account.used() + SIZE)
+        self.daemon.end()
+        self.assertFalse(self.take(tenant, "plain", SIZE + 1))
+        self.assertTrue(self.take(tenant, "plain", SIZE))
+        tenant.finish()
+
+
+class Shared(Told):
+    """The real daemon, and processes of one tenant."""
+
+    run_number = "abc1"
+
+    def process(self, run=run_number):
+        tenant = self.tenant("limits", NVML, NVSHARE_RUN=run)
+        tenant.wait_for_line("ready")
+        return tenant
+
+    def seen_by_smi(self, run):
+        """By one that has no CUDA and only asks NVML: total, free, used."""
+        smi = self.tenant("smi", NVML, NVSHARE_RUN=run)
+        seen = [int(word) for word in smi.wait_for_line("sizes").split()[1:]]
+        smi.check_ok()
+        return seen
+
+    def set_limit(self, tenant, limit):
+        self.ask(command="limit", tenant=self.row_of(tenant)["id"], memory=limit)
+
+    def used(self, tenant):
+        return self.on_gpu(tenant)["memory_used_bytes"]
+
+    def test_two_processes_share_it_to_the_byte(self):
+        first, second = self.process(), self.process()
+        stranger = self.process(run="abc2")
+        own = self.used(first)
+        self.set_limit(first, str(own + GIB))
+        self.assertTrue(self.take(first, "plain", GIB // 2))
+        self.assertFalse(self.take(second, "managed", GIB // 2 + 1))
+        self.assertTrue(self.take(second, "managed", GIB // 2))
+        self.assertEqual(self.used(first), own + GIB)
+        for tenant in (first, second):
+            self.assertEqual(self.sizes(tenant), (own + GIB, 0))
+            self.assertFalse(self.take(tenant, "plain", 1))
+        self.assertEqual(self.seen_by_smi(self.run_number), [own + GIB, 0, own + GIB])
+        self.give(second)
+        self.assertEqual(self.seen_by_smi(self.run_number), [own + GIB, GIB // 2, own + GIB // 2])
+        self.assertTrue(self.take(first, "async", GIB // 2))
+        self.assertTrue(self.take(stranger, "plain", GIB // 2))
+        all_there_is = self.seen_by_smi("abc2")
+        self.set_limit(first, "none")
+        self.assertEqual(self.seen_by_smi(self.run_number), all_there_is)
+        self.assertTrue(self.take(second, "plain", GIB // 4))
+        self.finish(first, second, stranger)
+
+    def test_what_one_had_who_is_killed_is_free(self):
+        first, second = self.process(), self.process()
+        own = self.used(first)
+        self.set_limit(first, str(own + SIZE))
+        self.assertTrue(self.take(first, "plain", SIZE))
+        self.assertFalse(self.take(second, "plain", SIZE))
+        first.send(SIGKILL)
+        self.wait_until(lambda: self.take(second, "plain", SIZE), "what the first one had")
+        self.finish(second)
+
+    def test_one_that_is_stopped_counts_and_holds_nobody_up(self):
+        first, second = self.process(), self.process()
+        own = self.used(first)
+        self.set_limit(first, str(own + SIZE))
+        self.assertTrue(self.take(first, "plain", SIZE - 5))
+        first.send(SIGSTOP)
+        self.assertFalse(self.take(second, "plain", 6))
+        self.assertTrue(self.take(second, "plain", 5))
+        first.send(SIGCONT)
+        self.finish(first, second)
+
+    def test_the_daemon_is_restarted(self):
+        first, second = self.process(), self.process()
+        own = self.used(first)
+        self.set_limit(first, str(own + SIZE))
+        self.assertTrue(self.take(first, "plain", SIZE - 5))
+        self.kill_daemon()
+        self.start_daemon()
+        # When both are back.
+        self.wait_until(
+            lambda: self.row_of(second) and self.used(second) == own + SIZE - 5, "what they have"
+        )
+        self.assertFalse(self.take(second, "plain", 6))
+        self.assertTrue(self.take(second, "plain", 5))
+        self.finish(first, second)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tenant that allocates and frees in every way, word by word as the test says.
+#include <map>
+#include <sstream>
+#include <vector>
+
+#include <dlfcn.h>
+
+#include "cuda_api/nvml.h"
+#include "tests/faults/programs/kit.h"
+
+namespace nvs::faults {
+namespace {
+
+// What was made, and how it is made to go.
+struct Piece {
+  CUdeviceptr address = 0;
+  CUmemGenericAllocationHandle handle = 0;
+};
+
+using Make = CUresult (*)(const Gpu& gpu, std::size_t bytes, Piece& piece);
+
+CUresult from_pool(const Gpu& gpu, std::size_t bytes, Piece& piece) {
+  CUmemoryPool pool = nullptr;
+  NVS_MUST(gpu->cuDeviceGetMemPool(&pool, gpu.device()));
+  return gpu->cuMemAllocFromPoolAsync(&piece.address, bytes, pool, nullptr);
+}
+
+// Compressible memory is never moved.
+CUresult create_native(const Gpu& gpu, std::size_t bytes, Piece& piece) {
+  CUmemAllocationProp prop = sim_test::vmm_prop(gpu.device());
+  prop.allocFlags.compressionType = 1;
+  return gpu->cuMemCreate(&piece.handle, bytes, &prop, 0);
+}
+
+// Rows of 1000 bytes.
+CUresult pitched(const Gpu& gpu, std::size_t bytes, Piece& piece) {
+  constexpr std::size_t kWidth = 1000;
+  std::size_t pitch = 0;
+  return gpu->cuMemAllocPitch_v2(&piece.address, &pitch, kWidth, bytes / kWidth, 4);
+}
+
+const std::map<std::string, Make> kWays = {
+    {"plain", [](const Gpu& gpu, std::size_t bytes,
+                 Piece& piece) { return gpu->cuMemAlloc_v2(&piece.address, bytes); }},
+    {"pitched", pitched},
+    {"managed",
+     [](const Gpu& gpu, std::size_t bytes, Piece& piece) {
+       return gpu->cuMemAllocManaged(&piece.address, bytes, CU_MEM_ATTACH_GLOBAL);
+     }},
+    {"async", [](const Gpu& gpu, std::size_t bytes,
+                 Piece& piece) { return gpu->cuMemAllocAsync(&piece.address, bytes, nullptr); }},
+    {"pool", from_pool},
+    {"created",
+     [](const Gpu& gpu, std::size_t bytes, Piece& piece) {
+       const CUmemAllocationProp prop = sim_test::vmm_prop(gpu.device());
+       return gpu->cuMemCreate(&piece.handle, bytes, &prop, 0);
+     }},
+    {"native", create_native},
+};
+
+class Holdings {
+ public:
+  explicit Holdings(const Gpu& gpu) : gpu_(gpu) {}
+
+  CUresult take(const std::string& way, std::size_t bytes) {
+    Piece piece;
+    const CUresult result = kWays.at(way)(gpu_, bytes, piece);
+    if (result == CUDA_SUCCESS) pieces_.push_back(piece);
+    return result;
+  }
+  void give_last() {
+    const Piece piece = pieces_.back();
+    pieces_.pop_back();
+    if (piece.handle != 0) {
+      NVS_MUST(gpu_->cuMemRelease(piece.handle));
+    } else {
+      NVS_MUST(gpu_->cuMemFree_v2(piece.address));
+    }
+  }
+  void give_all() {
+    while (!pieces_.empty()) give_last();
+  }
+
+ private:
+  const Gpu& gpu_;
+  std::vector<Piece> pieces_;
+};
+
+// As monitoring tools ask for it.
+nvmlMemory_t ask_nvml(const char* library) {
+  void* const nvml = ::dlopen(library, RTLD_NOW);
+  if (nvml == nullptr) throw std::runtime_error(::dlerror());
+  const auto init = reinterpret_cast<decltype(&nvmlInit_v2)>(::dlsym(nvml, "nvmlInit_v2"));
+  const auto find = reinterpret_cast<decltype(&nvmlDeviceGetHandleByIndex_v2)>(
+      ::dlsym(nvml, "nvmlDeviceGetHandleByIndex_v2"));
+  const auto ask = reinterpret_cast<decltype(&nvmlDeviceGetMemoryInfo)>(
+      ::dlsym(nvml, "nvmlDeviceGetMemoryInfo"));
+  nvmlDevice_t device = nullptr;
+  nvmlMemory_t memory{};
+  const bool is_told = init() == NVML_SUCCESS && find(0, &device) == NVML_SUCCESS &&
+                       ask(device, &memory) == NVML_SUCCESS;
+  if (!is_told) throw std::runtime_error("NVML does not answer");
+  return memory;
+}
+
+void say_sizes(const std::vector<std::size_t>& sizes) {
+  std::string line = "sizes";
+  for (const std::size_t size : sizes) line += " " + std::to_string(size);
+  say(line);
+}
+
+void say_all_sizes(const Gpu& gpu, const char* nvml) {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  std::size_t device = 0;
+  NVS_MUST(gpu->cuMemGetInfo_v2(&free, &total));
+  NVS_MUST(gpu->cuDeviceTotalMem_v2(&device, gpu.device()));
+  const nvmlMemory_t memory = ask_nvml(nvml);
+  say_sizes({total, free, device, memory.total, memory.free, memory.used});
+}
+
+// A word of the test; false: it was the last.
+bool obey(const Gpu& gpu, Holdings& holdings, const char* nvml, const std::string& line) {
+  std::istringstream words(line);
+  std::string word;
+  words >> word;
+  if (word == "stop" || word.empty()) return false;
+  if (word == "take") {
+    std::string way;
+    std::size_t bytes = 0;
+    words >> way >> bytes;
+    say("took " + std::to_string(holdings.take(way, bytes)));
+  } else if (word == "until") {
+    // Again and again, until it succeeds.
+    std::size_t bytes = 0;
+    words >> bytes;
+    say("begun");
+    while (holdings.take("plain", bytes) != CUDA_SUCCESS) {
+    }
+    say("took 0");
+  } else if (word == "give") {
+    holdings.give_last();
+    say("gave");
+  } else {
+    say_all_sizes(gpu, nvml);
+  }
+  return true;
+}
+
+}  // namespace
+
+// limits NVML: take WAY BYTES, until BYTES, give, sizes, stop.
+int limits(int argc, char** argv) {
+  if (argc < 1) return 2;
+  const Gpu gpu;
+  Holdings holdings(gpu);
+  say("ready");
+  while (obey(gpu, holdings, argv[0], wait_for_word())) {
+  }
+  holdings.give_all();
+  return 0;
+}
+
+// smi NVML: what one sees that only looks.
+int smi(int argc, char** argv) {
+  if (argc < 1) return 2;
+  const nvmlMemory_t memory = ask_nvml(argv[0]);
+  say_sizes({memory.total, memory.free, memory.used});
+  return 0;
+}
+
+}  // namespace nvs::faults

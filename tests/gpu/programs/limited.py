@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch that does as it is told, line by line: `sizes`, `take MIB`, `check`. It goes on after an
+out-of-memory exception, as programs that try a smaller batch do."""
+
+import sys
+
+import torch
+
+MIB = 1 << 20
+
+
+def main():
+    taken = []
+    print("ready", flush=True)
+    for line in sys.stdin:
+        word, *rest = line.split()
+        if word == "sizes":
+            free, total = torch.cuda.mem_get_info()
+            print("sizes", free, total, flush=True)
+        elif word == "take":
+            try:
+                number = len(taken) + 1
+                shape = (int(rest[0]) * MIB,)
+                taken.append(torch.full(shape, number, dtype=torch.uint8, device="cuda"))
+                print("took", flush=True)
+            except torch.cuda.OutOfMemoryError as refusal:
+                print("refused", str(refusal).split(".")[0], flush=True)
+        elif word == "check":
+            right = all(bool((one == i + 1).all()) for i, one in enumerate(taken))
+            print("right" if right else "WRONG", flush=True)
+
+
+main()
