@@ -55,16 +55,16 @@ function(nvs_timeout seconds)
   set_tests_properties(${ARGN} PROPERTIES TIMEOUT ${seconds})
 endfunction()
 
-# nvs_unity(target): its files are compiled eight at a time, because most of what a small file costs
-# are its headers. So a name in an anonymous namespace is unique within its target, and files for
-# which that is no good have SKIP_UNITY_BUILD_INCLUSION. That a file includes what it needs is for
-# builds without this to say: the asan preset and make tidy. libnvshare.so does without.
+# nvs_unity(target): its files are compiled sixteen at a time, because most of what a small file
+# costs are its headers. So a name in an anonymous namespace is unique within its target, and files
+# for which that is no good have SKIP_UNITY_BUILD_INCLUSION. That a file includes what it needs is
+# for builds without this to say: the asan preset and make tidy. libnvshare.so does without.
 option(NVS_UNITY "Compile the files of a target several at a time" ON)
 function(nvs_unity target)
   get_target_property(sources ${target} SOURCES)
   list(LENGTH sources count)
   if(NVS_UNITY AND count GREATER 1)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
   endif()
 endfunction()
 

@@ -21,6 +21,7 @@ ALLOWED = [
     r"_ZN?K?St.*|_ZSt.*|_ZN9__gnu_cxx.*|_ZT[VISv].*|_ZNKSt.*",  # the C++ library
     r"__gxx_personality_v0|__cxa_.*|_Unwind_Resume|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_",
     r"DW\.ref\.__gxx_personality_v0|__dso_handle",
+    r"__u?(div|mod|divmod)ti[34]",  # division of 128 bits
     r"mem(cpy|move|set|cmp|chr)|str(len|cmp|ncmp)|bcmp",
 ]
 # Parts of the C++ library that are not pure, whatever their namespace.

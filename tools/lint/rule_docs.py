@@ -12,6 +12,7 @@ RECORD_LINES_MAX = 60
 RECORD = re.compile(r"docs/adr/(\d{4})-[a-z0-9-]+\.md")
 RECORD_SECTIONS = ("Context", "Decision", "Consequences", "Alternatives")
 RECORD_PARTS = ("Status:", "Date:") + tuple(f"## {name}" for name in RECORD_SECTIONS)
+LISTED = re.compile(r"\d+\. \[")
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
 
 
@@ -34,7 +35,8 @@ def check_readmes(tree):
     for file in tree.files:
         if file.name != "README.md" or not file.folder:
             continue
-        lines = sum(1 for line in file.lines if line.strip())
+        # An index is as long as what it lists.
+        lines = sum(1 for line in file.lines if line.strip() and not LISTED.match(line))
         if not README_LINES_MIN <= lines <= README_LINES_MAX:
             text = f"{lines} lines; a folder's README has {README_LINES_MIN} to {README_LINES_MAX}"
             yield Finding(file.path, 1, text)

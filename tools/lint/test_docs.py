@@ -23,6 +23,8 @@ class ReadmeTest(LintCase):
         self.assertEqual(self.found(rule_docs.check_readmes, short), [("a/README.md", 1)])
         long = good | {"a/README.md": README * 10}
         self.assertEqual(self.found(rule_docs.check_readmes, long), [("a/README.md", 1)])
+        index = good | {"a/README.md": README + "1. [Thing](thing.md)\n" * 40}
+        self.assertEqual(self.found(rule_docs.check_readmes, index), [])
 
 
 class LinkTest(LintCase):

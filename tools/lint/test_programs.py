@@ -96,6 +96,31 @@ class HeadersTest(unittest.TestCase):
             list(headers.chains(seen, seen)), [["src/a.h", "src/b.h", "src/c.h"], ["src/d.h"]]
         )
 
+    def test_libraries_that_a_header_and_those_it_includes_all_include(self):
+        sources = tree.Tree(
+            {
+                "src/a.h": "// About a.\n#pragma once\n\n#include <memory>\n",
+                "src/b.h": '#include <vector>\n\n#include "a.h"\n',
+                "src/c.h": "#include <memory>\nint c();\n#include <vector>\n",
+                "src/d.h": "#define SMALL\n#include <vector>\n",
+                "src/e.h": '#include "d.h"\n',
+            }
+        )
+        rows = dict(headers.libraries_of(sources, headers.seen_by(sources)))
+        self.assertEqual(rows.pop("src/b.h"), ("memory", "vector"))
+        self.assertEqual(set(rows.values()), {()})
+
+    def test_what_is_precompiled_hides_nothing_that_is_missing(self):
+        compiler = os.environ.get("CXX") or shutil.which("g++")
+        with tempfile.TemporaryDirectory() as folder:
+            good, bad = pathlib.Path(folder, "good.h"), pathlib.Path(folder, "bad.h")
+            good.write_text("#pragma once\n#include <vector>\nstd::vector<int> good();\n")
+            bad.write_text("#pragma once\n#include <vector>\nstd::map<int, int> bad();\n")
+            lists = [(("vector",), [good]), (("vector",), [bad])]
+            found = headers.check([compiler], folder, lists)
+            self.assertEqual([path for path, _ in found], [bad])
+            self.assertTrue(list(pathlib.Path(folder).glob("*.h.gch")))
+
     def test_the_bad_header_of_a_chain_is_named(self):
         compiler = os.environ.get("CXX") or shutil.which("g++")
         with tempfile.TemporaryDirectory() as folder:
