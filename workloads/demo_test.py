@@ -126,7 +126,7 @@ class Demo(unittest.TestCase):
         ) as process:
             tenants = wait_until(lambda: children_of(process.pid), enough=children)
             process.send_signal(signal_number)
-            process.communicate(timeout=30)
+            process.communicate(timeout=LIMIT_S)
         expected = -9 if signal_number == signal.SIGKILL else 130
         self.assertEqual(process.returncode, expected)
         left = wait_until(lambda: [pid for pid in tenants if not is_running(pid)], enough=children)
@@ -245,7 +245,8 @@ class Workload(unittest.TestCase):
     def test_stops_after_the_seconds_asked_for(self):
         done = run(workload("add-small", "--seconds", "0.5"))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"add-small: PASS  0\.[5-9] s")
+        # Not before, and no word on how much later a slow machine gets there.
+        self.assertRegex(done.stdout, r"add-small: PASS  (0\.[5-9]|[1-9]\d*\.\d) s")
 
     def test_explains_errors(self):
         done = run(workload("add", "--size", "900G"))
@@ -274,7 +275,7 @@ def is_running(pid):
 
 
 def wait_until(look, enough):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         found = look()
         if len(found) >= enough:

@@ -5,6 +5,7 @@
 usage: daemon_test.py NVSHARE FOLDER_OF_FAKES [UNITTEST_ARGUMENT...]
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -47,9 +48,10 @@ class Daemons(unittest.TestCase):
             except ProcessLookupError:
                 continue
             # Only if it is still ours: it runs in the folder that this test made.
-            command = pathlib.Path(f"/proc/{start['pid']}/cmdline").read_bytes()
-            if str(self.folder).encode() in command:
-                signal.pidfd_send_signal(process, signal.SIGKILL)
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+                command = pathlib.Path(f"/proc/{start['pid']}/cmdline").read_bytes()
+                if str(self.folder).encode() in command:
+                    signal.pidfd_send_signal(process, signal.SIGKILL)
             os.close(process)
 
     def starts(self, folder=None):

@@ -82,9 +82,18 @@ class Windows(DaemonCase):
         first.want()
         grant = first.expect_open()
         second.want()
-        first.expect_close(grant)
-        first.send("Draining", ordinal=0, grant=grant, remaining_ns=5_000_000)
-        self.assertLessEqual(second.expect("GetReady", ordinal=0).in_ns, 5_000_000)
+        while True:
+            first.expect_close(grant)
+            first.send("Draining", ordinal=0, grant=grant, remaining_ns=5_000_000)
+            told = second.receive()
+            if told.name == "GetReady":
+                break
+            # The test itself was held up, and the daemon waited no longer: now it is the other way.
+            self.assertEqual(told.name, "Open")
+            first.drained(grant, waiting=1)
+            first, second, grant = second, first, told.grant
+        self.assertEqual(told.ordinal, 0)
+        self.assertLessEqual(told.in_ns, 5_000_000)
         first.drained(grant)
         second.expect_open()
 

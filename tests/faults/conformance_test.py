@@ -35,7 +35,7 @@ class Conformance(FaultCase):
             env=environment(**settings),
             capture_output=True,
             text=True,
-            timeout=4 * PATIENCE_S,
+            timeout=3 * PATIENCE_S,
         )
         self.assertEqual(run.returncode, 0, run.stdout[-6000:])
         self.assertIn("client joined", self.log_text())

@@ -13,12 +13,15 @@ from fault_case import SIGCONT, SIGKILL, SIGSTOP, FaultCase
 
 class Killed(FaultCase):
     def test_in_its_window(self):
-        # In turns of half a minute, so that it is sure to be the holder.
-        self.ask(command="set", gpu="all", mode="serial")
+        # No turn ends meanwhile; but one that is held up gives its window to the other.
+        self.ask(command="set", gpu="all", mode="serial", turn_s=3600)
         victim = self.worker()
         other = self.tenant("worker")
-        self.wait_for_state(other, "waiting")
-        self.assertIn(self.state_of(victim), ("running", "idle"))
+        self.wait_until(
+            lambda: self.states_of(victim, other) == ["running", "waiting"],
+            "the other one at the gate",
+            self.status,
+        )
         victim.kill()
         self.check_goes_on(other)
         self.wait_until_forgotten(victim)

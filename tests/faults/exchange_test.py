@@ -57,9 +57,12 @@ class Exchange(ExchangeCase):
         tenant = self.victim(NVSHARE_SIM_CALLS_FILE=str(file))
         tenant.wait_for_line("ready")
         calls = lambda: [
-            line.split()[1] for line in file.read_text().splitlines() if line.startswith(LIBRARY)
+            line.split()[1]
+            for line in file.read_text().split("\n")[:-1]  # the last one may be half written
+            if line.startswith(LIBRARY)
         ]
         exchange = self.wait_until(lambda: whole_exchange(calls()), "a whole exchange")
+        self.wait_until(lambda: set(PREPARES) <= set(calls()), "all that is prepared aside", calls)
         for one in (tenant, *others):
             one.kill()
         made = calls()

@@ -42,9 +42,9 @@ class FakeDaemon:
     def welcome_gpu(self):
         self.send("GpuKnown", ordinal=0, known=1)
 
-    def expect(self, name):
-        """The next message of that name; what else the client tells meanwhile is its own."""
-        while (message := decode(self.client.recv(PACKET_MAX))).name != name:
+    def expect(self, *names):
+        """The next message of these names; what else the client tells meanwhile is its own."""
+        while (message := decode(self.client.recv(PACKET_MAX))).name not in names:
             if message.name == "Ping":
                 self.send("Pong", number=message.number)
         return message
@@ -58,6 +58,9 @@ class FakeDaemon:
         self.send("Open", ordinal=0, flags=flags, grant=self.grant, queue_bound_ns=bound_ns)
 
     def close(self):
-        """Until nothing of the client's runs any more."""
-        self.send("Close", ordinal=0, grant=self.grant)
-        self.expect("Drained")
+        """Until nothing of the client's runs any more; it may refuse while it is inside a call, or
+        if the machine holds it up."""
+        answer = None
+        while answer != "Drained":
+            self.send("Close", ordinal=0, grant=self.grant)
+            answer = self.expect("Drained", "Refused").name

@@ -124,6 +124,17 @@ class FaultCase(unittest.TestCase):
         on = self.on_gpu(tenant, gpu)
         return on["state"] if on else None
 
+    def states_of(self, *tenants):
+        """All at one moment, on the first GPU they have; None: nothing is known of that one."""
+        rows = self.status()["tenants"]
+        states = {
+            client["pid"]: row["gpus"][0]["state"]
+            for row in rows
+            if row["gpus"]
+            for client in row["clients"]
+        }
+        return [states.get(tenant.pid) for tenant in tenants]
+
     def wait_for_state(self, tenant, *states, gpu=0):
         self.wait_until(
             lambda: self.state_of(tenant, gpu) in states,
@@ -133,8 +144,9 @@ class FaultCase(unittest.TestCase):
 
     def wait_for_windows(self, tenant, more=3):
         """Windows that the tenant gets from now on."""
-        self.wait_until(lambda: self.on_gpu(tenant), f"{tenant.pid} on the GPU")
-        wanted = self.on_gpu(tenant)["windows"] + more
+        # One that has just lost its connection may be there and be gone at the next look.
+        on = self.wait_until(lambda: self.on_gpu(tenant), f"{tenant.pid} on the GPU")
+        wanted = on["windows"] + more
         self.wait_until(
             lambda: (self.on_gpu(tenant) or {"windows": 0})["windows"] >= wanted,
             f"{wanted} windows of {tenant.pid}, who has",

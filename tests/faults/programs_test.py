@@ -24,7 +24,8 @@ class Programs(FaultCase):
         self.wait_for_windows(tenant, 10)
         self.wait_for_windows(other, 10)
         self.check_goes_on(tenant, other)
-        self.assertNotIn(self.state_of(tenant), ("loose", "unresponsive"))
+        # One that is held up by the machine may be loose or unresponsive for a moment.
+        self.wait_for_state(tenant, "running", "waiting", "draining", "idle")
         self.finish(tenant, other)
 
     def test_six_threads_with_six_streams(self):
@@ -43,10 +44,12 @@ class Programs(FaultCase):
 class Threads(FaultCase):
     def test_ours_take_no_signals_but_those_of_libc(self):
         tenant = self.worker()
+        # A thread has its name once it runs, and only the other one was needed so far.
+        named = lambda: [text for text in self.thread_texts(tenant) if "Name:\tnvshare\n" in text]
+        self.wait_until(lambda: len(named()) >= 2, "one thread that listens, and one that drains")
         masks = [
             int(re.search(r"^SigBlk:\s*(\w+)", text, re.MULTILINE).group(1), 16)
-            for text in self.thread_texts(tenant)
-            if "Name:\tnvshare\n" in text
+            for text in named()
         ]
         free = {signal.SIGKILL, signal.SIGSTOP, *LIBC_SIGNALS}
         expected = sum(1 << (number - 1) for number in range(1, 65) if number not in free)
@@ -87,10 +90,10 @@ class HugeCopies(FaultCase):
         other = self.worker()
         tenant = self.tenant("copies", 384, 3)
         tenant.wait_for_line("copying out", 3)
-        # A copy in one piece would take one window.
-        copies = 5
-        self.assertGreater(self.on_gpu(tenant)["windows"], 3 * copies)
         tenant.check_ok()
+        # A copy in one piece would take one window, with one switch to it and one from it.
+        copies = 6
+        self.assertGreater(self.status()["gpus"][0]["switches"], 2 * 3 * copies)
         self.finish(other)
 
 

@@ -33,11 +33,12 @@ class SwapDaemon(FakeDaemon):
             self.send("Visible", ordinal=0, total=self.visible, limit=self.visible)
         super().welcome_gpu()
 
-    def expect(self, name):
+    def expect(self, *names):
+        """Without a name: any message."""
         while True:
             message = decode(self.client.recv(PACKET_MAX))
             self.take(message)
-            if name in (None, message.name):
+            if not names or message.name in names:
                 return message
 
     def take(self, message):
@@ -74,15 +75,6 @@ class SwapDaemon(FakeDaemon):
             socket.send_fds(self.client, [packet], [file])
             os.close(file)
             left -= size
-
-    def close(self):
-        """Until nothing of the client's runs any more; it may refuse while it is inside a call."""
-        while True:
-            self.send("Close", ordinal=0, grant=self.grant)
-            while (answer := self.expect(None)).name not in ("Drained", "Refused"):
-                pass
-            if answer.name == "Drained":
-                return
 
     def serve_idle(self):
         """Until the client gives its window up; False: it has ended."""

@@ -22,6 +22,9 @@ MIB = 1 << 20
 BOUND_NS = 2_000_000
 # Some iterations of the program.
 RUN_S = 0.05
+# Of more than a second. They are made in windows alone: a program that has some while the test goes
+# on does not end before it, however slow the machine is.
+ITERATIONS = 800
 
 
 class Swap(ScriptedDaemon, FaultCase):
@@ -51,11 +54,15 @@ class Swap(ScriptedDaemon, FaultCase):
         self.daemon.open(BOUND_NS)
         while tenant.process.poll() is None and self.daemon.serve_idle():
             self.daemon.open(BOUND_NS)
+        self.passes(tenant)
+
+    def passes(self, tenant):
         self.assertEqual(tenant.process.wait(PATIENCE_S), 0, tenant)
+        tenant.reader.join(PATIENCE_S)
         self.assertTrue(any("PASS" in line for line in tenant.lines), tenant)
 
     def test_out_and_in_again_and_again(self):
-        tenant = self.begin("add", "--rewrite", "--seconds", "2")
+        tenant = self.begin("add", "--rewrite", "--iterations", str(ITERATIONS))
         self.daemon.close()
         for _ in range(8):
             held = self.daemon.swap_out()
@@ -67,7 +74,7 @@ class Swap(ScriptedDaemon, FaultCase):
         self.ends_well(tenant)
 
     def test_only_what_must_go_goes(self):
-        tenant = self.begin("add", "--rewrite", "--seconds", "1")
+        tenant = self.begin("add", "--rewrite", "--seconds", "3")
         self.daemon.close()
         held = self.daemon.swap_out(keep=150 * MIB)
         self.assertGreater(held.resident, 80 * MIB)  # less than a chunk more than that must go
@@ -75,7 +82,7 @@ class Swap(ScriptedDaemon, FaultCase):
         self.ends_well(tenant)
 
     def test_what_did_not_change_is_not_copied_again(self):
-        tenant = self.begin("infer", "--seconds", "3")
+        tenant = self.begin("infer", "--seconds", "8")
         tenant.wait_for_line("infer  [")  # its weights are written
         self.daemon.close()
         first = self.daemon.swap_out()
@@ -88,7 +95,7 @@ class Swap(ScriptedDaemon, FaultCase):
         self.ends_well(tenant)
 
     def test_a_new_word_in_the_middle(self):
-        tenant = self.begin("add", "--rewrite", "--seconds", "2")
+        tenant = self.begin("add", "--rewrite", "--seconds", "3")
         self.daemon.close()
         for keep in (200, 64, 130, 0, 256, 10, 100):
             self.daemon.allow(keep * MIB)
@@ -96,7 +103,7 @@ class Swap(ScriptedDaemon, FaultCase):
         self.ends_well(tenant)
 
     def test_host_memory_goes_back_while_others_lack_it(self):
-        tenant = self.begin("add", "--rewrite", "--seconds", "1")
+        tenant = self.begin("add", "--rewrite", "--iterations", str(ITERATIONS))
         self.daemon.close()
         self.daemon.swap_out()
         self.daemon.send("HostShort", is_short=1)
@@ -113,7 +120,7 @@ class Swap(ScriptedDaemon, FaultCase):
         self.ends_well(tenant)
 
     def test_host_memory_that_cannot_be_mapped_goes_back(self):
-        tenant = self.begin("add", "--rewrite", "--seconds", "1")
+        tenant = self.begin("add", "--rewrite", "--seconds", "3")
         self.daemon.close()
         pid = tenant.process.pid
         status = Path(f"/proc/{pid}/status").read_text()
@@ -123,7 +130,7 @@ class Swap(ScriptedDaemon, FaultCase):
         end = time.monotonic() + PATIENCE_S
         while not self.daemon.lent or len(self.daemon.given_back) < self.daemon.lent:
             self.assertLess(time.monotonic(), end, "it keeps what is of no use to it")
-            self.daemon.expect(None)
+            self.daemon.expect()
         self.assertGreaterEqual(self.daemon.holds.resident, 250 * MIB, "it has no place to go to")
         resource.prlimit(pid, resource.RLIMIT_AS, old)
         self.assertEqual(self.daemon.swap_out().resident, 0)
@@ -131,7 +138,7 @@ class Swap(ScriptedDaemon, FaultCase):
         self.ends_well(tenant)
 
     def test_what_was_kept_from_an_earlier_daemon_goes_back_too(self):
-        tenant = self.begin("add", "--rewrite", "--seconds", "5")
+        tenant = self.begin("add", "--rewrite", "--seconds", "10")
         self.daemon.close()
         self.daemon.swap_out()
         self.daemon.swap_in()
@@ -155,7 +162,7 @@ class Swap(ScriptedDaemon, FaultCase):
 
     def test_no_window_while_memory_is_away(self):
         """The daemon forgets what it was told; the client does not run on half of its memory."""
-        tenant = self.begin("add", "--rewrite", "--seconds", "1")
+        tenant = self.begin("add", "--rewrite", "--seconds", "3")
         self.daemon.close()
         self.daemon.swap_out()
         self.daemon.open(BOUND_NS)
@@ -166,7 +173,7 @@ class Swap(ScriptedDaemon, FaultCase):
 
     def test_who_says_that_all_is_there_takes_the_window(self):
         """Also if memory was about to leave when it was allowed to stay."""
-        tenant = self.begin("add", "--rewrite", "--seconds", "2")
+        tenant = self.begin("add", "--rewrite", "--iterations", str(ITERATIONS))
         self.daemon.close()
         for _ in range(6):
             self.daemon.allow(0)
@@ -180,12 +187,11 @@ class Swap(ScriptedDaemon, FaultCase):
         self.ends_well(tenant)
 
     def test_the_daemon_goes_while_memory_is_away(self):
-        tenant = self.begin("add", "--rewrite", "--seconds", "1")
+        tenant = self.begin("add", "--rewrite", "--seconds", "3")
         self.daemon.close()
         self.daemon.swap_out()
         self.daemon.end()
-        self.assertEqual(tenant.process.wait(PATIENCE_S), 0, tenant)
-        self.assertTrue(any("PASS" in line for line in tenant.lines), tenant)
+        self.passes(tenant)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import tempfile
 import threading
 
 # Only a test that fails waits so long.
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 class Tenant:

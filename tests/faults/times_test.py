@@ -11,7 +11,6 @@ import unittest
 from fake_daemon import FakeDaemon
 from fault_case import FaultCase
 
-# Longer than whatever the program itself may take to get on.
 HELD_S = 1
 
 
@@ -46,22 +45,27 @@ class Times(FaultCase):
 
     def test_waits_are_not_seen(self):
         tenant = self.begin(2)
+        began = time.monotonic()
         self.record_start(tenant)
         tenant.say()
-        first_held = self.hold()  # for its first window
+        held = self.hold()  # for its first window
         self.daemon.open()
-        first_took = self.took_ms(tenant)
+        self.check_took(tenant, 1, began, held)
+        began = time.monotonic()
         self.record_start(tenant, 2)
         self.daemon.close()
         tenant.say()
         self.daemon.expect("Want")
         held = self.hold()
         self.daemon.open()
-        took = self.took_ms(tenant, 2)
+        self.check_took(tenant, 2, began, held)
         tenant.check_ok()
-        self.assertLess(first_took, first_held)
-        self.assertLess(took, held)
-        self.assertGreaterEqual(min(first_took, took), 1, "the kernel itself")
+
+    def check_took(self, tenant, number, began, held):
+        """All but the wait, whatever else may have held the program up."""
+        took = self.took_ms(tenant, number)
+        self.assertLess(took + held, (time.monotonic() - began) * 1000)
+        self.assertGreaterEqual(took, 1, "the kernel itself")
 
     def test_the_programs_own_pauses_are(self):
         tenant = self.begin(1)
