@@ -129,15 +129,18 @@ TEST_F(RunnerTest, KillsAllWhenCancelled) {
 
 TEST_F(RunnerTest, ReportsPhasesInOrder) {
   std::vector<Phase> phases;
+  // It ends once it was seen verifying.
   RunnerOptions options = running(
       std::string(kReady) +
       R"(echo '{"event":"progress","done":1,"total":2,"fraction":0.5,"seconds":1,"rate":1}' >&3
-         sleep 0.3
          echo '{"event":"verifying","done":2,"total":2,"fraction":1,"seconds":2,"rate":1}' >&3
-         sleep 0.3
+         until [ -e "$0.seen" ]; do sleep 0.01; done
 )" + kPass);
+  const std::string seen = options.workload_program + ".seen";
+  files_.push_back(seen);
   options.on_update = [&](std::span<const Tenant> tenants) {
     if (phases.empty() || phases.back() != tenants[0].phase) phases.push_back(tenants[0].phase);
+    if (phases.back() == Phase::kVerifying) std::ofstream{seen};
   };
   ASSERT_TRUE(run_tenants({tenant("one")}, options).has_value());
   EXPECT_EQ(phases,

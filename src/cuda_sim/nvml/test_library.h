@@ -23,11 +23,11 @@ struct Nvml {
   explicit Nvml(const char* path);
 };
 
-/// Whether `holds()` comes true within ten seconds. For what depends on how soon other processes
-/// get a processor.
+/// Whether `holds()` comes true within a minute. For what depends on how soon other processes get a
+/// processor.
 template <class Holds>
 bool eventually(Holds holds) {
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < 300; ++i) {
     if (holds()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds{200});
   }
