@@ -2,8 +2,14 @@
 #include "tests/conformance/fixture.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace nvs::conformance {
+namespace {
+
+std::atomic<bool> g_held{false};
+
+}  // namespace
 
 Kernels load_kernels(Run& run) {
   Kernels kernels;
@@ -64,6 +70,17 @@ CUresult launch_fill(Run& run, CUfunction function, CUdeviceptr destination, flo
 CUresult launch_spin(Run& run, CUfunction spin, std::uint64_t nanoseconds, CUstream stream) {
   void* arguments[] = {&nanoseconds};
   return run.driver().cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr);
+}
+
+void hold(Run& run, CUstream stream) {
+  g_held = true;
+  SETUP(
+      cuLaunchHostFunc, stream, [](void*) { g_held.wait(true); }, nullptr);
+}
+
+void let_go() {
+  g_held = false;
+  g_held.notify_all();
 }
 
 std::vector<std::uint8_t> read_bytes(Run& run, CUdeviceptr source, std::size_t bytes) {

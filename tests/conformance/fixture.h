@@ -50,6 +50,11 @@ CUresult launch_fill(Run& run, CUfunction function, CUdeviceptr destination, flo
                      std::uint64_t count, CUstream stream);
 CUresult launch_spin(Run& run, CUfunction spin, std::uint64_t nanoseconds, CUstream stream);
 
+// A host function that a stream stands before until it is let go: what is queued behind it is in
+// flight, however busy the machine is. One at a time.
+void hold(Run& run, CUstream stream);
+void let_go();
+
 // Copies out of device memory after everything in the context has ended.
 std::vector<std::uint8_t> read_bytes(Run& run, CUdeviceptr source, std::size_t bytes);
 float read_float(Run& run, CUdeviceptr source, std::size_t index);

@@ -139,9 +139,11 @@ void relaunch(Run& run) {
   CUgraph graph = end(run, "", stream);
   CUgraphExec exec = nullptr;
   SETUP(cuGraphInstantiateWithFlags, &exec, graph, 0);
+  hold(run, stream);
   CALL("first", cuGraphLaunch, exec, stream);
   CALL("second, the first in flight", cuGraphLaunch, exec, other);
   CALL("both in flight", cuStreamQuery, other);
+  let_go();
   CALL("in flight", cuGraphExecDestroy, exec);
   CALL("", cuGraphDestroy, graph);
   CALL("", cuStreamSynchronize, other);

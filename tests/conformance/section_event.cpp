@@ -44,11 +44,13 @@ void elapsed(Run& run) {
   // one.
   launch_spin(run, kernels.spin, 1000, stream);
   SETUP(cuStreamSynchronize, stream);
+  hold(run, stream);
   CALL("first", cuEventRecord, first, stream);
   run.show("spin", launch_spin(run, kernels.spin, 30'000'000, stream));
   CALL("second", cuEventRecord, second, stream);
   CALL("pending", cuEventQuery, second);
   CALL("pending", cuEventElapsedTime_v2, &milliseconds, first, second);
+  let_go();
   CALL("second", cuEventSynchronize, second);
   CALL("done", cuEventQuery, second);
   CALL("done", cuEventElapsedTime_v2, &milliseconds, first, second);
@@ -83,6 +85,7 @@ void record_again(Run& run) {
   const CUdeviceptr address = allocate(run, 4096);
   SETUP(cuMemsetD8_v2, address, 0, 4096);
   SETUP(cuCtxSynchronize);
+  hold(run, stream);
   run.show("spin", launch_spin(run, kernels.spin, 30'000'000, stream));
   CALL("behind a spin", cuEventRecord, event, stream);
   CALL("", cuStreamWaitEvent, waiting, event, 0);
@@ -91,6 +94,7 @@ void record_again(Run& run) {
   CALL("again, on an idle stream", cuEventRecord, event, nullptr);
   CALL("again", cuEventSynchronize, event);
   CALL("still waits for the first record", cuStreamQuery, waiting);
+  let_go();
   CALL("", cuStreamSynchronize, waiting);
   CALL("the spin is over", cuStreamQuery, stream);
   CALL("flags 1", cuStreamWaitEvent, waiting, event, 1);
@@ -117,11 +121,13 @@ void destroy_pending(Run& run) {
   const CUstream stream = new_stream(run);
   const CUstream waiting = new_stream(run);
   const CUevent event = new_event(run);
+  hold(run, stream);
   run.show("spin", launch_spin(run, kernels.spin, 20'000'000, stream));
   SETUP(cuEventRecord, event, stream);
   SETUP(cuStreamWaitEvent, waiting, event, 0);
   CALL("pending", cuEventDestroy_v2, event);
   CALL("waits for a destroyed event", cuStreamQuery, waiting);
+  let_go();
   CALL("waits for a destroyed event", cuStreamSynchronize, waiting);
   CALL("the spin is over", cuStreamQuery, stream);
 }

@@ -80,7 +80,7 @@ void fork_after_init(Run& run) {
   SETUP(cuInit, 0);
   const pid_t pid = ::fork();
   if (pid == 0) {
-    ::alarm(5);
+    ::alarm(60);
     CALL("in a forked child", cuDeviceGetCount, &g_int);
     CALL("in a forked child", cuInit, 0);
     CALL("in a forked child", cuCtxGetCurrent, &g_context);

@@ -138,9 +138,11 @@ void free_under_work(Run& run) {
   const Kernels kernels = load_kernels(run);
   const CUstream stream = new_stream(run);
   const CUdeviceptr address = allocate(run, kMiB);
+  hold(run, stream);
   run.show("spin", launch_spin(run, kernels.spin, 20'000'000, stream));
   run.show("fill", launch_fill(run, kernels.fill, address, 1, 256, stream));
   CALL("work queued", cuStreamQuery, stream);
+  let_go();
   CALL("with work in flight", cuMemFree_v2, address);
   CALL("after the free", cuStreamQuery, stream);
 }

@@ -106,18 +106,22 @@ void busy(Run& run) {
   const Kernels kernels = load_kernels(run);
   const CUstream stream = new_stream(run);
   const CUstream other = new_stream(run);
+  const CUdeviceptr address = allocate(run, 4096);
+  hold(run, stream);
   run.show("spin", launch_spin(run, kernels.spin, 50'000'000, stream));
   CALL("busy", cuStreamQuery, stream);
   CALL("idle beside it", cuStreamQuery, other);
   CALL("legacy beside a non-blocking one", cuStreamQuery, nullptr);
+  let_go();
   CALL("busy", cuStreamSynchronize, stream);
   CALL("done", cuStreamQuery, stream);
   CUstream blocking = nullptr;
   SETUP(cuStreamCreate, &blocking, CU_STREAM_DEFAULT);
+  hold(run, blocking);
   run.show("spin on a blocking stream", launch_spin(run, kernels.spin, 50'000'000, blocking));
-  const CUdeviceptr address = allocate(run, 4096);
   CALL("on the legacy stream", cuMemsetD8Async, address, 1, 4096, nullptr);
   CALL("legacy behind a blocking one", cuStreamQuery, nullptr);
+  let_go();
   CALL("legacy", cuStreamSynchronize, nullptr);
   CALL("blocking one is done with it", cuStreamQuery, blocking);
 }

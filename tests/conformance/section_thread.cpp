@@ -90,9 +90,11 @@ void independent(Run& run) {
   SETUP(cuCtxSynchronize);
   in_thread([&] {
     SETUP(cuCtxSetCurrent, context);
+    hold(run, CU_STREAM_PER_THREAD);
     run.show("spin in another thread",
              launch_spin(run, kernels.spin, 50'000'000, CU_STREAM_PER_THREAD));
     CALL("busy in its thread", cuStreamQuery, CU_STREAM_PER_THREAD);
+    let_go();
   });
   CALL("idle in the first thread", cuStreamQuery, CU_STREAM_PER_THREAD);
   CALL("null of _ptsz is idle too", cuStreamQuery_ptsz, nullptr);
