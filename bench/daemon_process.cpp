@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kReadySeconds = 15;
-constexpr double kAnswerSeconds = 5;
+constexpr double kReadySeconds = 60;
+constexpr double kAnswerSeconds = 30;
 constexpr double kLookSeconds = 0.02;
 // The fields of /proc/PID/stat after the name, which is in parentheses and may hold anything.
 constexpr int kUserTimeField = 11;
