@@ -26,6 +26,7 @@ struct DrainState {
   std::uint32_t job;
   std::int64_t waits_until_ns;  // for somebody to be let in, before it begins; 0: it has begun
   std::int64_t progress_ns;     // when it last got on
+  std::int64_t looked_ns;       // when that was last looked at
   std::int64_t told_ns;         // when the daemon last heard of it
   std::int64_t expected_ns;     // GPU time that was queued when it last got on
   std::uint32_t completions;    // marks that were seen to complete by then

@@ -47,6 +47,8 @@ constexpr std::int64_t kRefuseAfter_ns = 500 * kMillisecond_ns;
 // kernels are probably long, and whoever is let in meanwhile has more than its share.
 constexpr std::int64_t kCappedStallAfter_ns = 300 * kMillisecond_ns;
 constexpr std::int64_t kCappedRefuseAfter_ns = 2 * kSecond_ns;
+// We look every few milliseconds, so that a process between whose looks this goes by was not run.
+constexpr std::int64_t kStoodStill_ns = 50 * kMillisecond_ns;
 // What was queued is a guess, and a process that was stopped has learnt nonsense.
 constexpr std::int64_t kExpectedMax_ns = kSecond_ns;
 
@@ -105,6 +107,13 @@ void tell_pause(int gpu, std::int64_t now_ns, const WorkSight& sight) {
   }
 }
 
+// A process that stood still has not seen the GPU stand still.
+void leave_out_standstill(DrainState& drain, std::int64_t now_ns) {
+  const std::int64_t since_ns = now_ns - drain.looked_ns;
+  drain.looked_ns = now_ns;
+  if (since_ns > kStoodStill_ns) drain.progress_ns += since_ns;
+}
+
 bool is_for_cap(const Gpu& mine) { return mine.capped && !mine.awaited; }
 
 void note_progress(int gpu, std::int64_t now_ns, const flow::Look* look) {
@@ -124,6 +133,7 @@ void note_progress(int gpu, std::int64_t now_ns, const flow::Look* look) {
 std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
   if (is_before_drain(gpu, now_ns)) return kBeginLook_ns;
   DrainState& drain = gpus[gpu].drain;
+  leave_out_standstill(drain, now_ns);
   note_progress(gpu, now_ns, look);
   const bool for_cap = is_for_cap(gpus[gpu]);
   const std::int64_t stall_ns = for_cap ? kCappedStallAfter_ns : kStallAfter_ns;

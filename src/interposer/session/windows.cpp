@@ -78,6 +78,7 @@ void begin_drain(int gpu, std::int64_t expected_ns) {
   const std::int64_t now_ns = clock_ns();
   mine.drain = {};
   mine.drain.progress_ns = now_ns;
+  mine.drain.looked_ns = now_ns;
   mine.drain.told_ns = now_ns;
   mine.drain.let_in = gate::let_in_so_far(gpu);
   mine.drain.expected_ns = expected_ns;
