@@ -26,6 +26,9 @@ class Case {
   virtual ~Case() = default;
   virtual std::string name() const = 0;
   virtual std::string summary() const = 0;
+  // The simulated machine, unless the command line says: which GPU, and how many.
+  virtual std::string preset() const { return "h200"; }
+  virtual unsigned gpus() const { return 1; }
   // How much longer than on the card everything takes on the simulator, unless the command line
   // says. A case of many processes is late with 1 where there are two processors.
   virtual double time_factor() const { return 1; }

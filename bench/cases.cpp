@@ -9,6 +9,7 @@
 #include "bench/cases/pair_case.h"
 #include "bench/cases/quota_case.h"
 #include "bench/cases/scale_case.h"
+#include "bench/cases/seeds_case.h"
 #include "bench/cases/swap_case.h"
 
 namespace nvs::bench {
@@ -25,10 +26,11 @@ const std::vector<const Case*>& all_cases() {
   static const QuotaCase quota;
   static const QuotaAloneCase quota_alone;
   static const QuotaShapesCase quota_shapes;
+  static const SeedsCase seeds;
   static const ScaleCase scale;
-  static const std::vector<const Case*> cases = {&driver, &overhead,    &pair,         &latency,
-                                                 &idle,   &fits,        &oversub,      &swap,
-                                                 &quota,  &quota_alone, &quota_shapes, &scale};
+  static const std::vector<const Case*> cases = {
+      &driver, &overhead, &pair,        &latency,      &idle,  &fits, &oversub,
+      &swap,   &quota,    &quota_alone, &quota_shapes, &seeds, &scale};
   return cases;
 }
 

@@ -153,6 +153,10 @@ void DaemonProcess::set_cores(std::uint64_t tenant, int percent) const {
   ask_or_explain({{"command", "limit"}, {"tenant", tenant}, {"cores", cores}});
 }
 
+void DaemonProcess::set_mode(const std::string& mode) const {
+  ask_or_explain({{"command", "set"}, {"gpu", "all"}, {"mode", mode}});
+}
+
 void DaemonProcess::expect_clients(std::size_t count) const {
   const nlohmann::json now = status();
   std::size_t found = 0;

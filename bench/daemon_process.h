@@ -60,6 +60,8 @@ class DaemonProcess {
   nlohmann::json tenant_of(pid_t pid) const;
   // The most that a tenant may have of a GPU's time, in percent; 0: no such limit.
   void set_cores(std::uint64_t tenant, int percent) const;
+  // How all GPUs are shared: auto, serial or concurrent.
+  void set_mode(const std::string& mode) const;
   // Throws Failure unless so many clients are connected: rows of tenants that the daemon never saw
   // would be about something else.
   void expect_clients(std::size_t count) const;

@@ -46,14 +46,19 @@ bool run_case(const Machine& machine, const Case& item, const Options& options) 
   return report.acceptable();
 }
 
-// The cases of one run share a machine, so they all get the time of the one that needs most.
+// The cases of one run share a machine, so they all get the time and the GPUs of the one that needs
+// most, and the first one says which GPUs.
 SimulatorOptions simulator_for(const Options& options) {
   SimulatorOptions result = options.simulator;
   double needed = 1;
+  unsigned gpus = 1;
   for (const std::string& name : options.cases) {
     needed = std::max(needed, find_case(name)->time_factor());
+    gpus = std::max(gpus, find_case(name)->gpus());
   }
   if (!result.time_factor) result.time_factor = needed;
+  if (!result.gpus && gpus > 1) result.gpus = gpus;
+  if (result.preset.empty()) result.preset = find_case(options.cases.front())->preset();
   return result;
 }
 

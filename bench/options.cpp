@@ -26,8 +26,9 @@ constexpr const char* kDescription =
 std::string footer(const std::vector<CaseName>& cases) {
   return fmt::format(
       "Cases:\n{}\n"
-      "Rows. FACTS is the figure that FACTS.md holds for an H200; a row with a target must lie in "
-      "it.\n"
+      "Rows. FACTS is the figure that FACTS.md holds for an H200, in `seeds` that of the seeds' "
+      "two "
+      "T4s; a row with a target must lie in it.\n"
       "Times and rates are nominal: the simulator's scale and time factor are taken out again.\n"
       "A row is `invalid` where the simulator was over 1 % late against its own model: the machine "
       "was too busy.\n\n"
@@ -40,6 +41,7 @@ std::string footer(const std::vector<CaseName>& cases) {
       "  nvshare-bench overhead --sim h200         what the library costs, counted\n"
       "  nvshare-bench pair latency idle --gpu     what sharing costs under the daemon\n"
       "  nvshare-bench fits oversub swap --gpu     more memory in use than the GPU has\n"
+      "  nvshare-bench seeds --sim t4 --gpus 2     the seeds' tests and quotas, as tables\n"
       "  nvshare-bench driver --json | jq -r '[.what, .value, .unit] | @tsv'\n",
       list_of(cases));
 }
@@ -56,7 +58,8 @@ void declare(CLI::App& app, Options& options) {
   app.add_flag_callback(
       "--gpu", [&] { options.backend = Backend::kGpu; },
       "run on the GPU; without --gpu and --sim: on the GPU if there is one");
-  app.add_flag("--quick", options.quick, "smaller and fewer repetitions: under 30 s a case");
+  app.add_flag("--quick", options.quick,
+               "smaller and fewer repetitions: under 30 s a case (seeds: a minute or two)");
   app.add_flag_callback(
       "--json", [&] { options.format = Format::kJson; },
       "print one JSON object a row in place of the table");
@@ -67,7 +70,8 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--python", options.python,
                  "also measure PyTorch with the tq.py of this folder (pair, latency, overhead)")
       ->type_name("FOLDER");
-  app.add_option("--gpus", options.simulator.gpus, "simulated GPUs (1)")->type_name("N");
+  app.add_option("--gpus", options.simulator.gpus, "simulated GPUs (1, or what the case needs)")
+      ->type_name("N");
   app.add_option("--scale", options.simulator.scale, "simulated memory is N times smaller (64)")
       ->type_name("N");
   app.add_option("--time-factor", options.simulator.time_factor,
@@ -82,7 +86,7 @@ std::string complaint(const CLI::App& app, const Options& options,
   const bool on_sim = app.count("--sim") > 0;
   if (on_sim && app.count("--gpu") > 0) return "--sim and --gpu exclude each other";
   if (on_sim && !options.python.empty()) return "--python needs a GPU: PyTorch knows no simulator";
-  if (std::find(kPresets.begin(), kPresets.end(), sim.preset) == kPresets.end()) {
+  if (on_sim && std::find(kPresets.begin(), kPresets.end(), sim.preset) == kPresets.end()) {
     return fmt::format("no preset '{}': --sim takes one of {}", sim.preset,
                        fmt::join(kPresets, ", "));
   }

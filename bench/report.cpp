@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -89,6 +90,14 @@ std::string render_row(const Row& row, const std::string& section_before) {
   return row.section == section_before ? line : row.section + "\n" + line;
 }
 
+std::string render_lines(const std::string& section, const std::string& lines,
+                         const std::string& section_before) {
+  std::string text = section == section_before ? "" : section + "\n";
+  std::istringstream stream(lines);
+  for (std::string line; std::getline(stream, line);) text += "  " + line + "\n";
+  return text;
+}
+
 std::string render_summary(const std::vector<Row>& rows) {
   std::size_t targets = 0;
   std::size_t met = 0;
@@ -139,9 +148,16 @@ void Report::add(Row row) {
   if (format_ == Format::kJson) {
     print(render_json(heading_, row));
   } else {
-    print(render_row(row, rows_.empty() ? "" : rows_.back().section));
+    print(render_row(row, section_));
   }
+  section_ = row.section;
   rows_.push_back(std::move(row));
+}
+
+void Report::show(const std::string& section, const std::string& lines) {
+  if (format_ == Format::kJson) return;
+  print(render_lines(section, lines, section_));
+  section_ = section;
 }
 
 void Report::finish() {

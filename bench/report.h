@@ -28,6 +28,9 @@ std::string format_target(const Target& target);
 std::string render_top(const Heading& heading);
 // With the row's section above it if that is not the one of the row before.
 std::string render_row(const Row& row, const std::string& section_before);
+// Lines of any kind, likewise.
+std::string render_lines(const std::string& section, const std::string& lines,
+                         const std::string& section_before);
 std::string render_summary(const std::vector<Row>& rows);
 std::string render_json(const Heading& heading, const Row& row);
 
@@ -37,6 +40,8 @@ class Report {
   Report(Heading heading, Format format, std::FILE* out);
 
   void add(Row row);
+  // Lines that belong to a section, for people alone: what programs want of them is in rows.
+  void show(const std::string& section, const std::string& lines);
   // Prints the summary below the table.
   void finish();
   bool acceptable() const;
@@ -48,6 +53,7 @@ class Report {
   Format format_;
   std::FILE* out_;
   std::vector<Row> rows_;
+  std::string section_;  // of the last line
 };
 
 }  // namespace nvs::bench

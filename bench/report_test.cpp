@@ -142,6 +142,21 @@ TEST(Report, JsonIsInTheFileRowByRowAndHasNothingElse) {
   EXPECT_EQ(file.written(), render_json(kHeading, plain()));
 }
 
+TEST(Report, LinesOfASectionStandAboveItsRowsAndAreForPeopleAlone) {
+  TemporaryFile file;
+  Report report(kHeading, Format::kTable, file.stream());
+  report.add(missed());
+  report.show("Copies", "one\n");
+  report.show("Slicing", "two\n\nthree\n");
+  report.add(invalid());
+  EXPECT_EQ(file.written(), render_top(kHeading) + render_row(missed(), "") +
+                                "  one\nSlicing\n  two\n  \n  three\n" +
+                                render_row(invalid(), "Slicing"));
+  TemporaryFile rows;
+  Report(kHeading, Format::kJson, rows.stream()).show("Slicing", "two\n");
+  EXPECT_EQ(rows.written(), "");
+}
+
 TEST(Report, OnATerminalTheProgressLineMakesWayForARow) {
   Terminal terminal;
   ASSERT_NE(terminal.stream(), nullptr);

@@ -8,7 +8,7 @@
 
 #include "bench/built_files.h"
 #include "bench/failure.h"
-#include "workloads/runner.h"
+#include "workloads/result_table.h"
 
 namespace nvs::bench {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 using workloads::Phase;
 
 workloads::TenantSpec spec_of(const WorkloadTenant& tenant) {
-  workloads::TenantSpec spec{tenant.label, 0, tenant.arguments, {}};
+  workloads::TenantSpec spec{tenant.label, tenant.gpu, tenant.arguments, {}};
   for (const auto& [name, value] : tenant.environment) {
     spec.environment.push_back(fmt::format("{}={}", name, value));
   }
@@ -45,15 +45,17 @@ class Follower {
   }
   bool all_done() const { return all_done_; }
 
-  WorkloadRun take(std::span<const workloads::Tenant> tenants) {
+  // Of their results in nominal seconds.
+  WorkloadRun take(std::vector<workloads::Tenant> tenants) {
     for (std::size_t i = 0; i < tenants.size(); ++i) {
       const workloads::ResultStatus& result = tenants[i].result;
       run_.tenants[i].pid = tenants[i].pid;
       run_.tenants[i].iterations = static_cast<double>(result.iterations);
-      run_.tenants[i].seconds = machine_.nominal_seconds(result.seconds);
-      run_.tenants[i].verify_seconds = machine_.nominal_seconds(result.verify_seconds);
+      run_.tenants[i].seconds = result.seconds;
+      run_.tenants[i].verify_seconds = result.verify_seconds;
     }
     if (run_.to_ns == 0) run_.to_ns = now_ns();
+    run_.ended = std::move(tenants);
     return std::move(run_);
   }
 
@@ -69,13 +71,20 @@ class Follower {
   bool all_done_ = false;
 };
 
+void to_nominal(const Machine& machine, workloads::ResultStatus& result) {
+  result.seconds = machine.nominal_seconds(result.seconds);
+  result.verify_seconds = machine.nominal_seconds(result.verify_seconds);
+  result.rate *= machine.wall_seconds(1);
+}
+
 // Of tenants that are cut, it is enough that they came to be.
 void expect_all_well(std::span<const workloads::Tenant> tenants, Ending ending) {
   for (const workloads::Tenant& tenant : tenants) {
     const bool cut = ending == Ending::kCut && tenant.result.message == workloads::kCancelled;
     if (tenant.result.pass || cut) continue;
-    throw Failure(fmt::format("the workload {} failed: {}\n{}", tenant.spec.label,
-                              tenant.result.message, tenant.output));
+    throw Failure(fmt::format("the workload {} failed: {}\n{}\n{}", tenant.spec.label,
+                              tenant.result.message, tenant.output,
+                              workloads::render_results(tenants)));
   }
 }
 
@@ -120,10 +129,11 @@ WorkloadRun run_workloads(const Machine& machine, const std::vector<WorkloadTena
   options.timeout_seconds = timeout_s;
   options.on_update = [&](std::span<const workloads::Tenant> now) { follower.look(now); };
   options.is_cancelled = [&] { return ending == Ending::kCut && follower.all_done(); };
-  const Result<std::vector<workloads::Tenant>> ended = workloads::run_tenants(specs, options);
+  Result<std::vector<workloads::Tenant>> ended = workloads::run_tenants(specs, options);
   if (!ended) throw Failure("a workload could not be started: " + ended.error().message());
+  for (workloads::Tenant& tenant : *ended) to_nominal(machine, tenant.result);
   expect_all_well(*ended, ending);
-  return follower.take(*ended);
+  return follower.take(*std::move(ended));
 }
 
 }  // namespace nvs::bench

@@ -12,6 +12,7 @@
 
 #include "bench/child.h"
 #include "bench/machine.h"
+#include "workloads/runner.h"
 
 namespace nvs::bench {
 
@@ -19,6 +20,7 @@ struct WorkloadTenant {
   std::string label;
   std::vector<std::string> arguments;  // of nvshare-workload
   Child::Environment environment;
+  int gpu = 0;
 };
 
 // How much was done by when: nominal seconds since the common start. Points are no closer than a
@@ -46,6 +48,8 @@ struct WorkloadRun {
   // When all were at work, on the clock of now_ns.
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
+  // The same tenants as the runner tells of them, in nominal seconds: for its table.
+  std::vector<workloads::Tenant> ended;
 
   double makespan() const;     // nominal seconds until the last one was done
   double longest_gap() const;  // of any of them

@@ -18,7 +18,7 @@ constexpr double kTimeoutSeconds = 60;
 const Machine& small_machine() {
   static std::string remark;
   static const Machine machine =
-      Machine::open(Backend::kSimulator, {"t4", std::nullopt, std::nullopt, 0.5}, remark);
+      Machine::open(Backend::kSimulator, {"t4", 2, std::nullopt, 0.5}, remark);
   return machine;
 }
 
@@ -42,6 +42,20 @@ TEST(WorkloadRuns, TellWhatEachGotDoneWhileAllWereAtWork) {
   EXPECT_LE(run.longest_gap(), run.makespan());
 }
 
+TEST(WorkloadRuns, AreAsTheRunnerToldThemInNominalSecondsOnTheirGpus) {
+  WorkloadTenant second = adding("second", "1G", "20");
+  second.gpu = 1;
+  const WorkloadRun run =
+      run_workloads(small_machine(), {adding("first", "1G", "40"), second}, kTimeoutSeconds);
+  ASSERT_EQ(run.ended.size(), 2u);
+  EXPECT_EQ(run.ended[1].spec.label, "second");
+  EXPECT_EQ(run.ended[0].spec.gpu, 0);
+  EXPECT_EQ(run.ended[1].spec.gpu, 1);
+  EXPECT_TRUE(run.ended[1].result.pass);
+  EXPECT_EQ(run.ended[0].result.seconds, run.tenants[0].seconds);
+  EXPECT_NEAR(run.ended[0].result.rate, 40 / run.tenants[0].seconds, 1e-6);
+}
+
 TEST(WorkloadRuns, OneThatFailsIsNamedWithWhatItSaid) {
   try {
     run_workloads(small_machine(), {adding("small", "1G", "1"), adding("huge", "99G", "1")},
@@ -51,6 +65,7 @@ TEST(WorkloadRuns, OneThatFailsIsNamedWithWhatItSaid) {
     const std::string text = failure.what();
     EXPECT_NE(text.find("the workload huge failed"), std::string::npos) << text;
     EXPECT_NE(text.find("OUT_OF_MEMORY"), std::string::npos) << text;
+    EXPECT_NE(text.find("huge       0  FAIL"), std::string::npos) << text;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "bench/stats.h"
+#include "workloads/result_table.h"
 
 namespace nvs::bench {
 namespace {
@@ -16,22 +17,25 @@ constexpr double kAroundSeconds = 60;
 // Slower than this is a failure, and not a figure.
 constexpr double kSlownessMax = 3;
 
-std::vector<std::string> daemon_options(const Machine& machine, std::optional<double> turn_s) {
+std::vector<std::string> daemon_options(const Machine& machine, std::optional<double> turn_s,
+                                        const std::vector<std::string>& more) {
   std::vector<std::string> options = {"--gpu-memory",
                                       fmt::format("{}KiB", machine.scaled(kCapacityBytes) / 1024)};
   if (turn_s) {
     options.insert(options.end(),
                    {"--turn", fmt::format("{:.0f}ms", machine.wall_seconds(*turn_s) * 1e3)});
   }
+  options.insert(options.end(), more.begin(), more.end());
   return options;
 }
 
 }  // namespace
 
-MemoryPart::MemoryPart(const Bench& bench, Progress& progress, std::optional<double> turn_s)
+MemoryPart::MemoryPart(const Bench& bench, Progress& progress, std::optional<double> turn_s,
+                       const std::vector<std::string>& more)
     : bench_(bench),
       progress_(progress),
-      daemon_(bench, {}, daemon_options(bench.machine, turn_s)) {}
+      daemon_(bench, {}, daemon_options(bench.machine, turn_s, more)) {}
 
 WorkloadTenant MemoryPart::adding(const std::string& label, std::uint64_t bytes,
                                   double iterations) const {
@@ -89,10 +93,15 @@ void MemoryPart::add_moved(const MemoryRun& run, std::optional<Target> target) {
 }
 
 void MemoryPart::add(const std::string& what, const std::vector<double>& values,
-                     const std::string& unit, std::optional<Target> target) {
+                     const std::string& unit, std::optional<Target> target,
+                     std::optional<double> facts) {
   const std::optional<double> overrun =
       machine().simulated() ? std::optional(overrun_) : std::nullopt;
-  bench_.report.add({section_, what, summarize(values), unit, std::nullopt, target, overrun});
+  bench_.report.add({section_, what, summarize(values), unit, facts, target, overrun});
+}
+
+void MemoryPart::show(const std::vector<workloads::Tenant>& ended) {
+  bench_.report.show(section_, workloads::render_results(ended));
 }
 
 std::string size_argument(std::uint64_t bytes) { return fmt::format("{}KiB", bytes / 1024); }

@@ -32,8 +32,9 @@ struct MemoryRun {
 // A part of a case. Sizes and times are nominal.
 class MemoryPart {
  public:
-  // Without a turn, the daemon chooses.
-  MemoryPart(const Bench& bench, Progress& progress, std::optional<double> turn_s = std::nullopt);
+  // Without a turn, the daemon chooses. More options are added to its command line.
+  MemoryPart(const Bench& bench, Progress& progress, std::optional<double> turn_s = std::nullopt,
+             const std::vector<std::string>& more = {});
 
   const Bench& bench() const { return bench_; }
   const Machine& machine() const { return bench_.machine; }
@@ -58,7 +59,9 @@ class MemoryPart {
   // Rows of what was moved in a run, if the daemon tells.
   void add_moved(const MemoryRun& run, std::optional<Target> target = std::nullopt);
   void add(const std::string& what, const std::vector<double>& values, const std::string& unit,
-           std::optional<Target> target = std::nullopt);
+           std::optional<Target> target = std::nullopt, std::optional<double> facts = std::nullopt);
+  // The runner's table of tenants that ran, above the rows.
+  void show(const std::vector<workloads::Tenant>& ended);
 
  private:
   const Bench& bench_;
