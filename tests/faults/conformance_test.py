@@ -42,6 +42,7 @@ class Conformance(FaultCase):
 
     def check_machine(self):
         """Some of its steps end with memory that nobody may touch any more."""
+        self.machine_file().unlink()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ from tenant import PATIENCE_S, Tenant
 
 BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build").resolve()
 LOOK_AGAIN_S = 0.02
-_NUMBERS = itertools.count(1)
+# One that was killed leaves its machine behind, and process numbers come again.
+_NUMBERS = itertools.count(time.time_ns())
 
 
 def environment(**extra):
@@ -204,8 +205,11 @@ class FaultCase(unittest.TestCase):
             auditor.check_ok()  # as the last process it also removes the machine
             auditor.end()
             self.assertEqual(line.split(), ["ledger", "0", "0", "0"], auditor.lines)
+        self.assertFalse(self.machine_file().exists(), f"{self.machine_file()} is left over")
+
+    def machine_file(self):
         name = f"nvshare-sim-{os.getuid()}-{self.machine['NVSHARE_SIM_MACHINE']}"
-        self.assertFalse(pathlib.Path("/dev/shm", name).exists(), f"{name} is left over")
+        return pathlib.Path("/dev/shm", name)
 
     # Waiting.
 
