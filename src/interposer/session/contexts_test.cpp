@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "interposer/session/test_patience.h"
+
 namespace nvs::interposer {
 namespace {
 
@@ -74,18 +76,16 @@ TEST_F(Contexts, OneThatCameAgainBeforeItsEndWasToldIsThere) {
 }
 
 TEST_F(Contexts, AnEndWaitsForWhoeverUsesIt) {
-  using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kPatience{900};  // less than that of an end
   std::atomic<bool> may_go{false};
   std::atomic<bool> used_when_ended{true};
-  for (Clock::duration took = kPatience; took >= kPatience;) {
+  play_in_time(kPatience, [&] {
     contexts::start_over_in_child();
     contexts::created(context_at(1), 0);
     int index = 0;
     CUcontext found = nullptr;
     while (!contexts::take(index, 0, found)) ++index;
     may_go = false;
-    const auto start = Clock::now();
     std::thread program([&] {
       contexts::may_end(context_at(1));
       used_when_ended = !may_go;
@@ -95,10 +95,11 @@ TEST_F(Contexts, AnEndWaitsForWhoeverUsesIt) {
     CUcontext again = nullptr;
     while (contexts::take(index, 0, again)) contexts::give_back(index);
     may_go = true;
-    took = Clock::now() - start;  // a machine that stands still proves nothing
+    const auto allowed = PatienceClock::now();
     contexts::give_back(index);
     program.join();
-  }
+    return allowed;
+  });
   EXPECT_FALSE(used_when_ended);
   EXPECT_EQ(of(0), Set{});
 }

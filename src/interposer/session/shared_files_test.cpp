@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "interposer/session/listen.h"
+#include "interposer/session/test_patience.h"
 #include "interposer/session/test_session.h"
 
 namespace nvs::interposer {
@@ -20,20 +21,19 @@ class SharedFiles : public SessionTest {
   // have come too late.
   template <class Answer>
   bool ask(Answer answer) {
-    using Clock = std::chrono::steady_clock;
     constexpr std::chrono::seconds kPatience{1};  // less than that of whoever asks
     bool found = false;
-    for (Clock::duration took = kPatience; took >= kPatience;) {
-      const auto start = Clock::now();
+    play_in_time(kPatience, [&] {
       std::thread asker([&] { found = session::open_shared(kToken, 4, chunk_); });
       std::optional<wire::OpenShared> asked;
       while (!(asked = heard<wire::OpenShared>())) std::this_thread::yield();
       EXPECT_EQ(asked->token[2], 3);
       EXPECT_EQ(asked->index, 4U);
       answer(asked->request);
-      took = Clock::now() - start;
+      const auto answered = PatienceClock::now();
       asker.join();
-    }
+      return answered;
+    });
     return found;
   }
   static int some_file() { return ::dup(0); }
