@@ -55,22 +55,16 @@ TenantLimits Node::initial_limits(const TenantSettings& settings) const {
 // What is not understood changes nothing, and nobody's program fails for it.
 void Node::bring_limits(Tenant& tenant, const Wishes& wishes) {
   const TenantLimits before = tenant.limits;
-  if (!wishes.memory_limit.empty()) {
-    const auto memory = parse_memory(wishes.memory_limit);
-    if (memory) {
-      tenant.limits.bring(wishes.source, *memory);
+  const auto bring = [&](const char* what, const std::string& text, auto parse, const char* forms) {
+    if (text.empty()) return;
+    if (const auto limit = parse(text)) {
+      tenant.limits.bring(wishes.source, *limit);
     } else {
-      not_understood(tenant, "memory", wishes.source, wishes.memory_limit, kMemoryForms);
+      not_understood(tenant, what, wishes.source, text, forms);
     }
-  }
-  if (!wishes.core_limit.empty()) {
-    const auto cores = parse_cores(wishes.core_limit);
-    if (cores) {
-      tenant.limits.bring(wishes.source, *cores);
-    } else {
-      not_understood(tenant, "core", wishes.source, wishes.core_limit, kCoresForms);
-    }
-  }
+  };
+  bring("memory", wishes.memory_limit, parse_memory, kMemoryForms);
+  bring("core", wishes.core_limit, parse_cores, kCoresForms);
   const bool is_first = tenant.clients.size() == 1;
   const bool is_limited = tenant.limits.memory().value || tenant.limits.cores().value;
   const bool is_other = tenant.limits.memory() != before.memory() ||  //
