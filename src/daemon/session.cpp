@@ -33,18 +33,17 @@ Session::Output Session::send_packet(const void* packet, std::size_t size, int f
       case os::Transfer::done:
         return output_;
       case os::Transfer::closed:
-        return output_ = Output::failed;
+        return output_ = Output::gone;
       case os::Transfer::not_now:
         break;
     }
   }
-  if (output_ == Output::failed || queue_.size() - flushed_ == kPacketsQueuedMax) {
-    return output_ = Output::failed;
-  }
+  if (output_ == Output::stuck || output_ == Output::gone) return output_;
+  if (queue_.size() - flushed_ == kPacketsQueuedMax) return output_ = Output::stuck;
   UniqueFd copy;
   if (file != kNoFile) {
     copy = UniqueFd{::fcntl(file, F_DUPFD_CLOEXEC, 0)};
-    if (!copy) return output_ = Output::failed;
+    if (!copy) return output_ = Output::stuck;
   }
   Queued& queued = queue_.emplace_back();
   queued.size = size;
@@ -57,7 +56,7 @@ Session::Output Session::flush() {
   while (output_ == Output::queued && flushed_ < queue_.size()) {
     Queued& next = queue_[flushed_];
     const os::Transfer outcome = send_now(fd_.get(), next.bytes.data(), next.size, next.file.get());
-    if (outcome == os::Transfer::closed) output_ = Output::failed;
+    if (outcome == os::Transfer::closed) output_ = Output::gone;
     if (outcome != os::Transfer::done) break;
     next.file.reset();
     ++flushed_;

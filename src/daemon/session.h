@@ -28,7 +28,8 @@ class Session {
   enum class Output : std::uint8_t {
     flowing,
     queued,  // the socket is full: call flush() when it takes more
-    failed,  // the queue is full as well, or the connection is broken: close it
+    stuck,   // the queue is full as well: close it
+    gone,    // nobody is at the other end any more: close it
   };
   template <class Message>
   Output send(const Message& message) {

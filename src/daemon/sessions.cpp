@@ -224,7 +224,9 @@ void Sessions::send(Connection& connection, const Message& message) {
 void Sessions::after_output(Connection& connection) {
   if (connection.is_closing) return;
   const Session::Output output = connection.session.output();
-  if (output == Session::Output::failed) {
+  // It may have died since the loop last looked: a send hears of it first.
+  if (output == Session::Output::gone) return close_gone(connection, "closed its connection");
+  if (output == Session::Output::stuck) {
     log(Level::warning, "client closed: it does not read what it is sent",
         {{"tenant", name_of(connection)}, {"pid", connection.peer.pid}});
     return close(connection);
