@@ -68,7 +68,8 @@ void declare(CLI::App& app, Options& options) {
                  "the libnvshare.so to measure ($NVSHARE_LIBRARY, else the one built beside)")
       ->type_name("FILE");
   app.add_option("--python", options.python,
-                 "also measure PyTorch with the tq.py of this folder (pair, latency, overhead)")
+                 "also measure PyTorch with the tq.py of this folder (pair, latency, overhead,\n"
+                 "quota-python)")
       ->type_name("FOLDER");
   app.add_option("--gpus", options.simulator.gpus, "simulated GPUs (1, or what the case needs)")
       ->type_name("N");

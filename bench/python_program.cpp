@@ -65,6 +65,12 @@ void PythonRun::wait_for_start(double before_s) const {
   if (left_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(left_s));
 }
 
+std::vector<pid_t> PythonRun::pids() const {
+  std::vector<pid_t> result;
+  for (const auto& program : programs_) result.push_back(program->pid());
+  return result;
+}
+
 std::vector<double> PythonRun::rates() const {
   std::vector<double> result;
   for (const auto& program : programs_) {

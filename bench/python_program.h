@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "bench/child.h"
 #include "bench/daemon_process.h"
 #include "bench/program.h"
@@ -16,8 +18,9 @@ namespace nvs::bench {
 // Processes of tq.py that were started.
 class PythonRun {
  public:
-  // Sleeps until so long before their common start.
+  // Sleeps until so long before their common start, or (below 0) after it.
   void wait_for_start(double before_s) const;
+  std::vector<pid_t> pids() const;
   // Waits for their ends: what each got done, in iterations a second.
   std::vector<double> rates() const;
 

@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 
+#include "bench/completion_watch.h"
 #include "bench/failure.h"
 #include "bench/stats.h"
 #include "bench/tenants.h"
@@ -105,21 +106,18 @@ class Tenant {
   // count.
   nlohmann::json saturate(const Command& command) const {
     const LoadedKernel& kernel = kernel_of(command);
-    std::vector<Event> events;
-    for (std::size_t i = queue_depth(kernel.load()); i > 0; --i) events.emplace_back(gpu_);
     CompletionWindow window(command.from_ns, command.to_ns);
     sleep_until_ns(command.start_ns);
-    for (std::size_t launched = 0;; ++launched) {
-      const Event& event = events[launched % events.size()];
-      if (launched >= events.size()) {
-        event.synchronize();
-        const std::int64_t now = now_ns();
-        window.completed(now);
-        if (window.over(now)) break;
-      }
+    CompletionWatch watch(gpu_, queue_depth(kernel.load()), [&window] {
+      const std::int64_t now = now_ns();
+      window.completed(now);
+      return !window.over(now);
+    });
+    while (watch.wait_for_room()) {
       kernel.launch();
-      event.record(kernel.stream());
+      watch.record(kernel.stream());
     }
+    watch.finish();
     gpu_.synchronize();
     return {{"rate", window.rate()}, {"count", window.count()}};
   }

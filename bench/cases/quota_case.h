@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cases of caps on GPU time. `quota`: several tenants, whose caps add up to the GPU or to more,
 // change while they run, or stand beside a tenant in a hurry. `quota-alone` and `quota-shapes`: one
-// tenant, which no other keeps from having more, with kernels of every shape.
+// tenant, which no other keeps from having more, with kernels of every shape. `quota-python`:
+// PyTorch.
 #pragma once
 
 #include "bench/case.h"
@@ -34,6 +35,15 @@ class QuotaShapesCase : public Case {
     return "one tenant with a cap, whose kernels are tiny or take 200 ms";
   }
   double time_factor() const override { return kSharingTimeFactor; }
+  void run(const Bench& bench) const override;
+};
+
+class QuotaPythonCase : public Case {
+ public:
+  std::string name() const override { return "quota-python"; }
+  std::string summary() const override {
+    return "PyTorch with caps together (needs --python): what each gets";
+  }
   void run(const Bench& bench) const override;
 };
 

@@ -28,6 +28,13 @@ std::vector<Child::Environment> normal_tenants(const Sharing& sharing, std::size
   return std::vector<Child::Environment>(count, sharing.daemon().tenant());
 }
 
+double used_s(const Sharing& sharing, pid_t pid) {
+  const nlohmann::json now = sharing.daemon().tenant_of(pid);
+  double used_s = 0;
+  for (const nlohmann::json& gpu : now.at("gpus")) used_s += gpu.at("used_s").get<double>();
+  return sharing.machine().nominal_seconds(used_s);
+}
+
 CappedTenants::CappedTenants(Sharing& sharing, const std::vector<Child::Environment>& each)
     : sharing_(sharing), tenants_(sharing.machine(), each, sharing.loads()) {
   sharing.daemon().expect_clients(each.size());
@@ -53,12 +60,7 @@ std::vector<nlohmann::json> CappedTenants::measure(const std::vector<Task>& task
 }
 
 double CappedTenants::used_s(std::size_t tenant) const {
-  const nlohmann::json now = status_of(tenant);
-  double used_s = 0;
-  for (const nlohmann::json& gpu : now.at("gpus")) {
-    used_s += gpu.at("used_s").get<double>();
-  }
-  return sharing_.machine().nominal_seconds(used_s);
+  return quota_case::used_s(sharing_, tenants_.pid(tenant));
 }
 
 double CappedTenants::cap_in_force(std::size_t tenant) const {

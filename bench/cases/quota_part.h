@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "bench/cases/sharing_part.h"
 
 namespace nvs::bench::quota_case {
@@ -28,6 +30,9 @@ Target near(double percent, double points);
 // A daemon whose periods of quotas are dilated as the simulator is.
 std::vector<std::string> daemon_options(const Bench& bench);
 
+// GPU time that the tenant of this process was billed, in nominal seconds.
+double used_s(const Sharing& sharing, pid_t pid);
+
 class CappedTenants {
  public:
   // The environment of each; `extra` is what it has beside that of a tenant.
@@ -40,7 +45,6 @@ class CappedTenants {
   double solo_rate(std::size_t load, double seconds);
   // What the tasks get done in a window, once they have been at it for a while.
   std::vector<nlohmann::json> measure(const std::vector<Task>& tasks, const QuotaPlan& plan);
-  // GPU time that a tenant was billed, in nominal seconds.
   double used_s(std::size_t tenant) const;
   // The caps that are in force on the first GPU that the tenant uses, in percent.
   double cap_in_force(std::size_t tenant) const;
@@ -54,8 +58,5 @@ class CappedTenants {
 
 // Tenants of normal priority.
 std::vector<Child::Environment> normal_tenants(const Sharing& sharing, std::size_t count);
-
-void measure_python_caps(Sharing& sharing);
-int python_steps(const Bench& bench);
 
 }  // namespace nvs::bench::quota_case

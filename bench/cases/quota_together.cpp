@@ -173,7 +173,7 @@ void QuotaCase::run(const Bench& bench) const {
   using namespace quota_case;
   const QuotaPlan plan = quota_plan_for(bench);
   const std::vector<Caps> all = caps_together(bench);
-  Progress progress(name(), 6 + static_cast<int>(all.size()) + quota_case::python_steps(bench));
+  Progress progress(name(), 6 + static_cast<int>(all.size()));
   Sharing sharing(bench, progress, daemon_options(bench));
   sharing.step("kernels and tenants");
   sharing.add_load(Work::kAdd, kKernelSeconds);
@@ -189,7 +189,6 @@ void QuotaCase::run(const Bench& bench) const {
     together.measure_beside_high(50);
   }
   measure_two_gpus(sharing, plan);
-  measure_python_caps(sharing);
 }
 
 }  // namespace nvs::bench

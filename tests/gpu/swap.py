@@ -76,7 +76,7 @@ def parse(arguments):
     add("--build", type=pathlib.Path, default="build", help="folder of bin/ and lib/ (build)")
     add("--programs", type=pathlib.Path, help="folder of train.py, for train and allocators")
     add("--parts", type=parts_of, default=list(RUN), help="some of them, with commas (all)")
-    add("--steps", type=int, default=600, help="of train.py in part train (600)")
+    add("--steps", type=int, default=800, help="of train.py in part train (800)")
     add("--soak-seconds", type=int, default=230, help="how long the workloads run (230)")
     add("--soak-turns", type=int, default=swap_workloads.TURNS_MIN, help="the target (200)")
     add("--every", type=float, default=20, help="seconds between rows of the soak (20)")

@@ -9,6 +9,11 @@ import torch
 MIB = 1 << 20
 
 
+def is_filled(tensor, number):
+    # On the host: a comparison takes as much memory as what it compares, and there is a limit.
+    return bool((tensor.cpu() == number).all())
+
+
 def main():
     taken = []
     print("ready", flush=True)
@@ -26,7 +31,7 @@ def main():
             except torch.cuda.OutOfMemoryError as refusal:
                 print("refused", str(refusal).split(".")[0], flush=True)
         elif word == "check":
-            right = all(bool((one == i + 1).all()) for i, one in enumerate(taken))
+            right = all(is_filled(one, i + 1) for i, one in enumerate(taken))
             print("right" if right else "WRONG", flush=True)
 
 
