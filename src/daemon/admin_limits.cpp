@@ -27,11 +27,8 @@ Checked<std::optional<Word>> word_of(const json& request, const char* name,
 
 Checked<LimitChange> limit_change(const json& request) {
   LimitChange change;
-  change.memory =
-      NVS_TRY(word_of(request, "memory", parse_memory_word,
-                      "a size such as 4Gi, 4096Mi, 4G, 512MiB or 25%, nor none or default"));
-  change.cores = NVS_TRY(
-      word_of(request, "cores", parse_cores_word, "a number from 1 to 100, none or default"));
+  change.memory = NVS_TRY(word_of(request, "memory", parse_memory_word, kMemoryWordForms));
+  change.cores = NVS_TRY(word_of(request, "cores", parse_cores_word, kCoresWordForms));
   if (!change.memory && !change.cores) return invalid("nothing to set: give 'memory' or 'cores'");
   return change;
 }

@@ -18,16 +18,6 @@ template <class Value>
 using Words = std::array<LimitWord<Value>, kLimitSources>;
 
 template <class Value>
-std::optional<LimitWord<Value>> parse_word(std::string_view text,
-                                           std::optional<Value> (*parse)(std::string_view)) {
-  if (text == "none") return LimitWord<Value>::none();
-  if (text == "default") return LimitWord<Value>{};
-  const auto value = parse(text);
-  if (!value) return std::nullopt;
-  return LimitWord<Value>::of(*value);
-}
-
-template <class Value>
 EffectiveLimit<Value> strongest(const Words<Value>& words) {
   for (std::size_t i = words.size(); i-- > 0;) {
     if (words[i].is_unset()) continue;
@@ -59,22 +49,6 @@ void bring_into(Words<Value>& words, LimitSource source, Value value) {
 
 std::string_view source_word(LimitSource source) {
   return kSourceWords.at(static_cast<std::size_t>(source));
-}
-
-std::optional<MemoryWord> parse_memory_word(std::string_view text) {
-  return parse_word<MemoryAmount>(text, parse_memory);
-}
-std::optional<CoresWord> parse_cores_word(std::string_view text) {
-  return parse_word<std::uint32_t>(text, parse_cores);
-}
-
-std::string word_text(const MemoryWord& word) {
-  if (word.is_unset()) return "default";
-  return word.kind == MemoryWord::Kind::none ? "none" : text_of(word.value);
-}
-std::string word_text(const CoresWord& word) {
-  if (word.is_unset()) return "default";
-  return word.kind == CoresWord::Kind::none ? "none" : std::to_string(word.value);
 }
 
 void TenantLimits::bring(LimitSource source, const MemoryAmount& memory) {

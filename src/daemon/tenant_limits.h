@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/byte_size.h"
+#include "base/limit_word.h"
 #include "core/policy.h"
 
 namespace nvs::daemon {
@@ -26,31 +26,6 @@ enum class LimitSource : std::uint8_t {
 };
 inline constexpr std::size_t kLimitSources = static_cast<std::size_t>(LimitSource::admin) + 1;
 std::string_view source_word(LimitSource source);
-
-// What a source says of one kind of limit.
-template <class Value>
-struct LimitWord {
-  enum class Kind : std::uint8_t {
-    unset,  // nothing: the next source counts
-    none,   // that there is no limit, whatever weaker sources say
-    set,
-  };
-  Kind kind = Kind::unset;
-  Value value = {};
-
-  static LimitWord none() { return {Kind::none, {}}; }
-  static LimitWord of(Value value) { return {Kind::set, value}; }
-  bool is_unset() const { return kind == Kind::unset; }
-  bool operator==(const LimitWord&) const = default;
-};
-using MemoryWord = LimitWord<MemoryAmount>;
-using CoresWord = LimitWord<std::uint32_t>;  // percent of one GPU
-
-// "4Gi" or "40", "none", and "default" for unset. Nothing if it is something else.
-std::optional<MemoryWord> parse_memory_word(std::string_view text);
-std::optional<CoresWord> parse_cores_word(std::string_view text);
-std::string word_text(const MemoryWord& word);
-std::string word_text(const CoresWord& word);
 
 // What is in force.
 template <class Value>

@@ -89,18 +89,7 @@ TEST(TenantLimits, WhatAnEarlierTenantBroughtGoesOnToHold) {
   EXPECT_EQ(limits.memory().value, (MemoryAmount{1000, 0}));
 }
 
-TEST(TenantLimits, WordsAsTextsAndBack) {
-  for (const char* text : {"none", "default", "4Gi", "25%"}) {
-    EXPECT_EQ(word_text(parse_memory_word(text).value()), text);
-  }
-  for (const char* text : {"none", "default", "1", "100"}) {
-    EXPECT_EQ(word_text(parse_cores_word(text).value()), text);
-  }
-  EXPECT_EQ(parse_cores_word("40%"), CoresWord::of(40));
-  for (const char* text : {"", "None", "0", "unlimited", "4 Gi"}) {
-    EXPECT_EQ(parse_memory_word(text), std::nullopt) << text;
-    EXPECT_EQ(parse_cores_word(text), std::nullopt) << text;
-  }
+TEST(TenantLimits, SourcesHaveWords) {
   EXPECT_EQ(source_word(LimitSource::defaults), "default");
   EXPECT_EQ(source_word(LimitSource::admin), "admin");
 }
