@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/log.h"
+#include "base/log.h"
 #include "os/unix_socket.h"
 
 namespace nvs::daemon {

@@ -9,10 +9,10 @@
 
 #include <unistd.h>
 
-#include "daemon/gpus.h"
+#include "base/log.h"
 #include "daemon/host_setup.h"
 #include "daemon/limits.h"
-#include "daemon/log.h"
+#include "nvml/gpus.h"
 #include "os/clock.h"
 #include "os/process.h"
 

@@ -9,7 +9,7 @@
 
 #include "core/ids.h"
 #include "core/policy.h"
-#include "daemon/gpus.h"
+#include "nvml/gpus.h"
 
 namespace nvs::daemon {
 

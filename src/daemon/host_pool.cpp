@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "daemon/log.h"
+#include "base/log.h"
 #include "os/memfd.h"
 
 namespace nvs::daemon {

@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/log.h"
 #include "daemon/limits.h"
-#include "daemon/log.h"
 #include "os/memfd.h"
 #include "os/memory_size.h"
 

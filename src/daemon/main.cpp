@@ -8,8 +8,8 @@
 
 #include <unistd.h>
 
+#include "base/log.h"
 #include "daemon/daemon.h"
-#include "daemon/log.h"
 #include "daemon/options.h"
 #include "os/signals.h"
 

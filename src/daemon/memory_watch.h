@@ -16,8 +16,8 @@
 #include "base/instant.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "daemon/gpus.h"
-#include "daemon/nvml.h"
+#include "nvml/gpus.h"
+#include "nvml/nvml.h"
 
 namespace nvs::daemon {
 

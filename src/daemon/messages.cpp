@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "daemon/log.h"
+#include "base/log.h"
 
 namespace nvs::daemon {
 

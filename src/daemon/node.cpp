@@ -6,8 +6,8 @@
 
 #include <unistd.h>
 
+#include "base/log.h"
 #include "daemon/limits.h"
-#include "daemon/log.h"
 #include "daemon/status_words.h"
 
 namespace nvs::daemon {

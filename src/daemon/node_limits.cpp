@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "daemon/limits.h"
-#include "daemon/log.h"
 #include "daemon/node.h"
 
 namespace nvs::daemon {

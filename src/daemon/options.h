@@ -10,10 +10,10 @@
 
 #include <tl/expected.hpp>
 
+#include "base/log.h"
 #include "core/policy.h"
-#include "daemon/gpus.h"
-#include "daemon/log.h"
 #include "daemon/tenant_limits.h"
+#include "nvml/gpus.h"
 
 namespace nvs::daemon {
 

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "daemon/effects.h"
 #include "daemon/faults.h"
 #include "daemon/introduction.h"
 #include "daemon/limits.h"
-#include "daemon/log.h"
 #include "os/unix_socket.h"
 
 namespace nvs::daemon {

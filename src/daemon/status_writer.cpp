@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "daemon/log_text.h"
+#include "base/log_text.h"
 
 namespace nvs::daemon {
 namespace {

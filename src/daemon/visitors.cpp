@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "daemon/identity.h"
-#include "daemon/log.h"
 #include "os/unix_socket.h"
 
 namespace nvs::daemon {

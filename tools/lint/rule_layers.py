@@ -12,11 +12,14 @@ LAYERS = {
     "src/os": ("src/base",),
     "src/kube": ("src/base", "src/os"),
     "src/cuda_api": ("src/base",),
+    "src/nvml": ("src/base", "src/cuda_api"),
     "src/cuda_sim": ("src/base", "src/cuda_api"),
     "src/interposer": ("src/base", "src/wire", "src/os", "src/cuda_api"),
-    "src/daemon": ("src/base", "src/core", "src/wire", "src/os", "src/kube", "src/cuda_api"),
+    "src/daemon": (
+        ("src/base", "src/core", "src/wire", "src/os", "src/kube", "src/cuda_api", "src/nvml")
+    ),
     "src/cli": ("src/base", "src/wire", "src/os"),
-    "src/device_plugin": ("src/base", "src/wire", "src/os", "src/kube"),
+    "src/device_plugin": ("src/base", "src/wire", "src/os", "src/kube", "src/nvml"),
     "workloads": ("src/base", "src/os", "src/cuda_api"),
     "bench": ("src/base", "src/core", "src/wire", "src/os", "src/cuda_api", "workloads"),
 }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace nvs::daemon {
+namespace nvs {
 
 struct Character {
   std::string_view bytes;              // never empty
@@ -19,4 +19,4 @@ Character first_character(std::string_view text);
 // It moves the cursor, ends the line, or turns the direction of writing.
 bool is_control(std::uint32_t point);
 
-}  // namespace nvs::daemon
+}  // namespace nvs

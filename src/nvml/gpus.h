@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "nvml/nvml.h"
 
-namespace nvs::daemon {
+namespace nvs {
 
 using UuidBytes = std::array<std::uint8_t, 16>;
 
@@ -24,6 +25,9 @@ struct Gpu {
   // know (GPUs that use the host's memory).
   std::uint64_t memory_bytes = 0;
   bool is_mig = false;
+  PciAddress pci = {};
+  // The GPU itself, or the one that it is an instance of: what breaks there breaks here.
+  std::string parent_uuid = {};
   // An MPS server works on this GPU: it merges tenants' work, so that windows mean nothing there.
   bool mps_active = false;
 };
@@ -33,10 +37,12 @@ struct Gpu {
 // GPUs that were left out and why, and details of the error if there is one.
 // The library is that of nvml_path().
 Result<std::vector<Gpu>> find_gpus(std::string& remarks);
+// The same of a library that is open already.
+Result<std::vector<Gpu>> find_gpus(const Nvml& nvml, std::string& remarks);
 
 // "GPU-01234567-89ab-…" or "MIG-…" as bytes; nothing if the text is not of that form.
 std::optional<UuidBytes> parse_uuid(std::string_view text);
 // The other way; `kind` is "GPU" or "MIG".
 std::string uuid_text(std::string_view kind, const UuidBytes& bytes);
 
-}  // namespace nvs::daemon
+}  // namespace nvs

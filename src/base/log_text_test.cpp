@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/log_text.h"
+#include "base/log_text.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
-namespace nvs::daemon {
+namespace nvs {
 namespace {
 
 TEST(FirstCharacter, TakesUtf8OfEachLength) {
@@ -44,4 +44,4 @@ TEST(IsControl, MeansWhateverMovesOrTurnsText) {
 }
 
 }  // namespace
-}  // namespace nvs::daemon
+}  // namespace nvs

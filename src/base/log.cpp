@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/log.h"
+#include "base/log.h"
 
 #include <array>
 #include <charconv>
 #include <cstdio>
 #include <ctime>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -13,20 +14,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/log_text.h"
+#include "base/log_text.h"
 
-namespace nvs::daemon {
+namespace nvs {
 namespace {
 
-struct Settings {
+struct LogSettings {
+  std::mutex lock;  // of all that follows
   LogLevels levels;
   LogStyle style = LogStyle::plain;
   int fd = 2;
   std::uint64_t lost = 0;  // lines since the last one that was written
 };
-// Only ever used by the daemon's one thread.
-Settings& settings() {
-  static Settings the_settings;
+LogSettings& settings() {
+  static LogSettings the_settings;
   return the_settings;
 }
 
@@ -175,16 +176,23 @@ LogStyle log_style(int fd, const char* journal_stream) {
 }
 
 void start_log(LogLevels levels, LogStyle style, int fd) {
-  settings() = {.levels = std::move(levels), .style = style, .fd = fd};
+  LogSettings& now = settings();
+  const std::lock_guard<std::mutex> guard(now.lock);
+  now.levels = std::move(levels);
+  now.style = style;
+  now.fd = fd;
+  now.lost = 0;
 }
 
 bool log_enabled(Level level, const char* file) {
+  const std::lock_guard<std::mutex> guard(settings().lock);
   return level <= settings().levels.of(module_of(file));
 }
 
 void log(Level level, std::string_view message, std::initializer_list<Field> fields,
          const char* file) {
-  if (!log_enabled(level, file)) return;
+  const std::lock_guard<std::mutex> guard(settings().lock);
+  if (level > settings().levels.of(module_of(file))) return;
   std::uint64_t& lost = settings().lost;
   if (lost > 0) {
     const std::string note =
@@ -210,4 +218,4 @@ std::string log_line(Level level, std::string_view time, std::string_view module
   return line;
 }
 
-}  // namespace nvs::daemon
+}  // namespace nvs

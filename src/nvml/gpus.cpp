@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/gpus.h"
+#include "nvml/gpus.h"
 
 #include <algorithm>
 #include <fstream>
 #include <utility>
 
-#include "daemon/nvml.h"
+#include "nvml/nvml.h"
 
-namespace nvs::daemon {
+namespace nvs {
 namespace {
 
 constexpr std::size_t kUuidDigits = 36;                     // with its dashes
@@ -53,15 +53,18 @@ class Finder {
     std::vector<Gpu> found = gpus_of(*device, "GPU " + std::to_string(index));
     const PciAddress pci = nvml_.pci(*device).value_or(last_pci_);
     last_pci_ = pci;
-    for (Gpu& gpu : found) gpus_.emplace_back(pci, std::move(gpu));
+    const NvmlResult<std::string> uuid = nvml_.uuid(*device);
+    for (Gpu& gpu : found) {
+      gpu.pci = pci;
+      gpu.parent_uuid = uuid.value_or(gpu.uuid);
+      gpus_.push_back(std::move(gpu));
+    }
   }
 
   std::vector<Gpu> take() {
     std::stable_sort(gpus_.begin(), gpus_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<Gpu> gpus;
-    for (auto& [pci, gpu] : gpus_) gpus.push_back(std::move(gpu));
-    return gpus;
+                     [](const Gpu& a, const Gpu& b) { return a.pci < b.pci; });
+    return std::move(gpus_);
   }
 
  private:
@@ -94,7 +97,10 @@ class Finder {
       remark(remarks_, label + " is left out: " + why);
       return {};
     }
-    Gpu gpu{.uuid = *uuid, .uuid_bytes = *bytes, .name = nvml_.name(device).value_or("unknown")};
+    Gpu gpu;
+    gpu.uuid = *uuid;
+    gpu.uuid_bytes = *bytes;
+    gpu.name = nvml_.name(device).value_or("unknown");
     if (const auto memory = nvml_.memory_bytes(device))
       gpu.memory_bytes = *memory;
     else
@@ -106,25 +112,28 @@ class Finder {
   const Nvml& nvml_;
   std::string& remarks_;
   PciAddress last_pci_;  // a GPU without an address stays behind the one before it
-  std::vector<std::pair<PciAddress, Gpu>> gpus_;
+  std::vector<Gpu> gpus_;
 };
 
 }  // namespace
 
 Result<std::vector<Gpu>> find_gpus(std::string& remarks) {
-  const char* path = nvml_path();
-  const NvmlResult<Nvml> nvml = Nvml::open(path);
+  const NvmlResult<Nvml> nvml = Nvml::open(nvml_path());
   if (!nvml) {
-    remark(remarks, std::string(path) + ": " + nvml.error());
+    remark(remarks, std::string(nvml_path()) + ": " + nvml.error());
     return tl::unexpected(
         Error{Errc::kNotFound, 0, "NVML is not usable; is the driver installed?"});
   }
-  const NvmlResult<unsigned> count = nvml->count();
+  return find_gpus(*nvml, remarks);
+}
+
+Result<std::vector<Gpu>> find_gpus(const Nvml& nvml, std::string& remarks) {
+  const NvmlResult<unsigned> count = nvml.count();
   if (!count) {
-    remark(remarks, std::string(path) + ": GPUs cannot be counted: " + count.error());
+    remark(remarks, std::string(nvml_path()) + ": GPUs cannot be counted: " + count.error());
     return tl::unexpected(Error{Errc::kNotFound, 0, "NVML does not say which GPUs there are"});
   }
-  Finder finder(*nvml, remarks);
+  Finder finder(nvml, remarks);
   for (unsigned index = 0; index < *count; ++index) finder.add(index);
   std::vector<Gpu> gpus = finder.take();
   if (gpus.empty()) return tl::unexpected(Error{Errc::kNotFound, 0, "NVML finds no usable GPU"});
@@ -163,4 +172,4 @@ std::string uuid_text(std::string_view kind, const UuidBytes& bytes) {
   return text;
 }
 
-}  // namespace nvs::daemon
+}  // namespace nvs

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's log: one line of logfmt for each thing that happened, written at once. Values come
-// from clients, who may be hostile: whatever they hold, a line stays one line with the fields that
-// the daemon gave it. It never waits: lines that nobody takes are lost, and counted.
+// The log of a long-running program: one line of logfmt for each thing that happened, written at
+// once. Values come from others, who may be hostile: whatever they hold, a line stays one line with
+// the fields that the program gave it. It never waits: lines that nobody takes are lost, and
+// counted. Programs log, libraries return errors. Any thread may.
 #pragma once
 
 #include <concepts>
@@ -14,7 +15,7 @@
 
 #include <tl/expected.hpp>
 
-namespace nvs::daemon {
+namespace nvs {
 
 enum class Level : std::uint8_t { error, warning, info, debug };
 
@@ -70,4 +71,4 @@ void log(Level level, std::string_view message, std::initializer_list<Field> fie
 std::string log_line(Level level, std::string_view time, std::string_view module,
                      std::string_view message, std::initializer_list<Field> fields);
 
-}  // namespace nvs::daemon
+}  // namespace nvs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/gpus.h"
+#include "nvml/gpus.h"
 
 #include <cstdlib>
 #include <string>
@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-namespace nvs::daemon {
+namespace nvs {
 namespace {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
@@ -180,4 +180,4 @@ TEST(ParseUuid, TakesBothKindsAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace nvs::daemon
+}  // namespace nvs

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/log_text.h"
+#include "base/log_text.h"
 
 #include <cstddef>
 
-namespace nvs::daemon {
+namespace nvs {
 
 Character first_character(std::string_view text) {
   const auto byte = [&](std::size_t index) { return static_cast<std::uint8_t>(text[index]); };
@@ -31,4 +31,4 @@ bool is_control(std::uint32_t point) {
          (point >= 0x2060 && point <= 0x206f) || point == 0x061c || point == 0xfeff;
 }
 
-}  // namespace nvs::daemon
+}  // namespace nvs

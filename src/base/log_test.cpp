@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/log.h"
+#include "base/log.h"
 
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@
 
 #include "base/unique_fd.h"
 
-namespace nvs::daemon {
+namespace nvs {
 namespace {
 
 std::string line(std::initializer_list<Field> fields) {
@@ -224,4 +224,4 @@ TEST_F(LogTest, TheJournalIsKnownByItsStream) {
 }
 
 }  // namespace
-}  // namespace nvs::daemon
+}  // namespace nvs

@@ -14,13 +14,19 @@
 
 #include "cuda_api/nvml_types.h"
 
-namespace nvs::daemon {
+namespace nvs {
 
 struct PciAddress {
   unsigned domain = 0;
   unsigned bus = 0;
   unsigned device = 0;
   auto operator<=>(const PciAddress&) const = default;
+};
+
+// What the driver says of a GPU on which something went wrong.
+struct XidEvent {
+  std::optional<std::string> uuid;  // nothing: the GPU does not even say who it is
+  std::uint64_t xid = 0;
 };
 
 // An answer, or NVML's own words for why there is none.
@@ -56,6 +62,14 @@ class Nvml {
   bool has_mps_clients(nvmlDevice_t device) const;
   std::vector<unsigned> compute_pids(nvmlDevice_t device) const;
 
+  // What goes wrong on GPUs. The set is to be freed before this object goes.
+  NvmlResult<nvmlEventSet_t> make_event_set() const;
+  void free_event_set(nvmlEventSet_t set) const;
+  // Critical Xid errors of a GPU are events of the set from here on.
+  NvmlResult<void> listen(nvmlEventSet_t set, nvmlDevice_t gpu) const;
+  // The next event; nothing if none came in that time.
+  NvmlResult<std::optional<XidEvent>> wait_for_event(nvmlEventSet_t set, unsigned timeout_ms) const;
+
  private:
   struct Close {
     void operator()(void* library) const;
@@ -75,4 +89,4 @@ class Nvml {
   Library library_;
 };
 
-}  // namespace nvs::daemon
+}  // namespace nvs

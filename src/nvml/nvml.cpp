@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/nvml.h"
+#include "nvml/nvml.h"
 
 #include <algorithm>
 #include <array>
@@ -8,33 +8,15 @@
 #include <dlfcn.h>
 
 #include "cuda_api/nvml.h"
+#include "nvml/symbols.h"
 
-namespace nvs::daemon {
+namespace nvs {
 namespace {
 
 // A library that counts more is not to be believed.
 constexpr unsigned kGpusMax = 1024;
 constexpr unsigned kInstancesMax = 64;
 constexpr unsigned kProcessesMax = 65'536;
-
-template <class Function>
-Function* symbol_of(void* library, const char* symbol) {
-  return reinterpret_cast<Function*>(::dlsym(library, symbol));
-}
-
-// The result of the first of `symbols` that the library has and that this driver supports.
-template <class Function, class... Arguments>
-nvmlReturn_t first_of(void* library, std::initializer_list<const char*> symbols,
-                      Arguments... arguments) {
-  nvmlReturn_t result = NVML_ERROR_FUNCTION_NOT_FOUND;
-  for (const char* symbol : symbols) {
-    auto* function = symbol_of<Function>(library, symbol);
-    if (function == nullptr) continue;
-    result = function(arguments...);
-    if (result != NVML_ERROR_NOT_SUPPORTED && result != NVML_ERROR_FUNCTION_NOT_FOUND) break;
-  }
-  return result;
-}
 
 // What NVML wrote into a buffer, whether or not it ended it.
 template <std::size_t kSize>
@@ -224,4 +206,4 @@ std::vector<unsigned> Nvml::compute_pids(nvmlDevice_t device) const {
   return pids("nvmlDeviceGetComputeRunningProcesses", device);
 }
 
-}  // namespace nvs::daemon
+}  // namespace nvs
