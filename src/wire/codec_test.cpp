@@ -64,7 +64,7 @@ TEST(Codec, BytesOnTheWireArePinned) {
       "0200510020000000"
       "03000000000000000500000000000000"
       "0100000000000000");
-  EXPECT_EQ(sizeof(Packet<Hello>), 8U + 16U + 64U + 128U + 64U + 32U + 16U);
+  EXPECT_EQ(sizeof(Packet<Hello>), 8U + 16U + 64U + 128U + 64U + 32U + 16U + 64U);
   EXPECT_EQ(sizeof(Packet<UseGpu>), 8U + 8U + 16U + 8U);
   EXPECT_EQ(sizeof(Packet<Goodbye>), 8U + 8U + 120U);
 }

@@ -37,6 +37,7 @@ Settings read_settings(const char* const* environment) {
       {"NVSHARE_POD_NAMESPACE", settings.pod_namespace},
       {"NVSHARE_GPU_MEMORY_LIMIT", settings.memory_limit},
       {"NVSHARE_GPU_CORE_LIMIT", settings.core_limit},
+      {"NVSHARE_SLOT", settings.slot},
       {"NVSHARE_LIMITS_OF_RUN", limits_of_run},
   };
   for (; environment != nullptr && *environment != nullptr; ++environment) {

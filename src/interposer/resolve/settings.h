@@ -17,6 +17,7 @@ struct Settings {
   const char* pod_namespace = nullptr;  // NVSHARE_POD_NAMESPACE
   const char* memory_limit = nullptr;   // NVSHARE_GPU_MEMORY_LIMIT, as it is written
   const char* core_limit = nullptr;     // NVSHARE_GPU_CORE_LIMIT
+  const char* slot = nullptr;           // NVSHARE_SLOT: parts of GPUs, by the device plugin
   bool limits_of_run = false;           // NVSHARE_LIMITS_OF_RUN: they are options of `nvshare run`
 };
 

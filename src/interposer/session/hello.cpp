@@ -23,6 +23,15 @@ void copy_limit(char* place, std::size_t capacity, const char* text) {
   copy_text(place, capacity, size < capacity ? text : "too long");
 }
 
+// Of a list with commas. All of them are slots of one pod.
+void copy_first(char* place, std::size_t capacity, const char* list) {
+  copy_text(place, capacity, list);
+  for (std::size_t i = 0; i < capacity; ++i) {
+    if (place[i] != ',') continue;
+    for (; i < capacity; ++i) place[i] = '\0';
+  }
+}
+
 const char* base_name(const char* path) {
   const char* name = path;
   for (; *path != '\0'; ++path) {
@@ -89,6 +98,7 @@ wire::Hello make_hello(const Settings& settings) {
   copy_text(hello.pod_namespace, sizeof hello.pod_namespace, settings.pod_namespace);
   copy_limit(hello.memory_limit, sizeof hello.memory_limit, settings.memory_limit);
   copy_limit(hello.core_limit, sizeof hello.core_limit, settings.core_limit);
+  copy_first(hello.slot, sizeof hello.slot, settings.slot);
   if (settings.limits_of_run) hello.flags |= wire::kLimitsOfRun;
   char arguments[1024] = {};
   const long file = os::open_file("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pod a tenant belongs to (ADR-0025). Nobody is believed alone: the API server knows the name
+// of the pod whose uid is in the tenant's cgroup, and the kubelet knows the name of the pod that
+// has the slot which the tenant says it was given. Both must be the same.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace nvs::daemon {
+
+struct PodName {
+  std::string pod_namespace;
+  std::string name;
+  bool operator==(const PodName&) const = default;
+};
+
+// A pod of this node as the API server describes it, and what its annotations say of limits; empty
+// texts where they say nothing.
+struct KnownPod {
+  PodName name;
+  std::string memory_limit = {};
+  std::string core_limit = {};
+  bool operator==(const KnownPod&) const = default;
+};
+
+// Who has a slot of a GPU, as the kubelet tells the device plugin.
+struct SlotUse {
+  std::string slot;
+  PodName pod;
+  std::string container;
+  bool operator==(const SlotUse&) const = default;
+};
+// GPUs of a node times what each may be offered as, with room to spare.
+inline constexpr std::size_t kSlotsMax = 16384;
+
+enum class Standing : std::uint8_t {
+  outside,     // it is in no pod, or nobody asks the API server
+  verified,    //
+  unverified,  // they do not agree, or one of them does not know it (yet)
+};
+std::string_view standing_word(Standing standing);
+
+struct PodIdentity {
+  Standing standing = Standing::outside;
+  const KnownPod* pod = nullptr;  // of a verified one
+  const SlotUse* use = nullptr;   // of a verified one
+  const char* reason = "";        // of an unverified one
+};
+
+class Pods {
+ public:
+  // From now on the API server is asked: whoever it does not know is unverified.
+  void begin() { asked_ = true; }
+  bool is_asked() const { return asked_; }
+
+  void set_pod(const std::string& uid, KnownPod pod) { pods_[uid] = std::move(pod); }
+  void remove_pod(const std::string& uid) { pods_.erase(uid); }
+  // The whole list comes in pieces: what was not named again between begin_slots() and end_slots()
+  // is in use no more. A single change needs neither.
+  void begin_slots();
+  void use_slot(SlotUse use);
+  void free_slot(const std::string& slot) { slots_.erase(slot); }
+  void end_slots();
+
+  // What it points to is valid until something is set.
+  PodIdentity identify(const std::string& uid, const std::string& slot) const;
+
+  std::size_t pod_count() const { return pods_.size(); }
+  std::size_t slot_count() const { return slots_.size(); }
+
+ private:
+  bool asked_ = false;
+  std::unordered_map<std::string, KnownPod> pods_;  // by uid
+  struct Slot {
+    SlotUse use;
+    std::uint64_t list = 0;  // the number of the last whole list that named it
+  };
+  std::unordered_map<std::string, Slot> slots_;
+  std::uint64_t list_ = 0;
+};
+
+}  // namespace nvs::daemon
