@@ -5,11 +5,12 @@
 
 namespace nvs::daemon {
 
-std::string denied_answer() {
-  return refusal_text({RefusalCode::denied,
-                       "only root and the daemon's user may administer it, and not from a "
-                       "container"}) +
-         "\n";
+std::string denied_answer(Asker asker) {
+  const char* text = asker == Asker::administrator
+                         ? "only root and the daemon's user may administer it, and not from a "
+                           "container"
+                         : "only root and the daemon's user may speak for the kubelet";
+  return refusal_text({RefusalCode::denied, text}) + "\n";
 }
 
 void AdminConnection::received(NodeControl& control, std::string_view bytes) {
@@ -45,7 +46,7 @@ void AdminConnection::answer_lines(NodeControl& control) {
       return;
     }
     if (!is_whole && !(ended_ && length > 0)) break;
-    output_ += answer(control, std::string_view(input_).substr(start, length)) + "\n";
+    output_ += answer(control, std::string_view(input_).substr(start, length), asker_) + "\n";
     start += length + (is_whole ? 1 : 0);
   }
   input_.erase(0, start);

@@ -13,6 +13,7 @@
 #include "core/ids.h"
 #include "core/policy.h"
 #include "daemon/limit_change.h"
+#include "daemon/slot_change.h"
 
 namespace nvs::daemon {
 
@@ -49,20 +50,26 @@ class NodeControl {
   virtual void set_priority(core::TenantId tenant, core::Priority priority) = 0;
   virtual void set_weight(core::TenantId tenant, std::uint32_t weight) = 0;
   virtual void set_limits(core::TenantId tenant, const LimitChange& change) = 0;
+  virtual void set_slots(const SlotChange& change) = 0;
   virtual void pause(core::TenantId tenant) = 0;
   virtual void resume(core::TenantId tenant) = 0;
 };
 
-// The answer to one request; neither has its line end.
-std::string answer(NodeControl& control, std::string_view line);
+// The device plugin lives in a container and may ask for the status and tell who has which slot.
+enum class Asker : std::uint8_t { administrator, plugin };
 
-// For a peer that may_administer() does not let in: one line with its end, then close.
-std::string denied_answer();
+// The answer to one request; neither has its line end.
+std::string answer(NodeControl& control, std::string_view line, Asker asker);
+
+// For a peer that is not let in: one line with its end, then close.
+std::string denied_answer(Asker asker);
 
 // The bytes of one connection. The loop reads while wants_input(), writes what to_send() holds,
 // and closes the connection once is_over() is true.
 class AdminConnection {
  public:
+  explicit AdminConnection(Asker asker = Asker::administrator) : asker_(asker) {}
+
   // Answers every whole line.
   void received(NodeControl& control, std::string_view bytes);
   // The peer will send nothing more; a last line without an end is answered too.
@@ -79,6 +86,7 @@ class AdminConnection {
   bool may_answer() const { return !closing_ && to_send().size() < kAdminBacklogMax; }
   void answer_lines(NodeControl& control);
 
+  Asker asker_;
   std::string input_;
   std::string output_;
   std::size_t sent_ = 0;

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "base/result.h"
 #include "daemon/admin.h"
 #include "daemon/admin_limits.h"
+#include "daemon/admin_slots.h"
 #include "daemon/status_words.h"
 #include "daemon/status_writer.h"
 
@@ -210,6 +212,11 @@ Checked<std::string> do_limit(NodeControl& control, const json& request) {
   return tenant_result(tenant);
 }
 
+Checked<std::string> do_slots(NodeControl& control, const json& request) {
+  control.set_slots(NVS_TRY(slot_change(request)));
+  return "{}";
+}
+
 Checked<std::string> do_status(NodeControl& control, const json& /*request*/) {
   return control.status();
 }
@@ -228,6 +235,10 @@ struct Command {
   std::array<std::string_view, 4> fields;  // that it may have
   Checked<std::string> (*run)(NodeControl&, const json&);
 };
+constexpr std::array<Command, 2> kPluginCommands = {{
+    {"status", {}, do_status},
+    {"slots", {"begins", "ends", "used", "freed"}, do_slots},
+}};
 constexpr std::array<Command, 8> kCommands = {{
     {"status", {}, do_status},
     {"set", {"gpu", "mode", "window_ms", "turn_s"}, do_set},
@@ -239,7 +250,12 @@ constexpr std::array<Command, 8> kCommands = {{
     {"trace", {"seconds"}, do_trace},
 }};
 
-Checked<std::string> run(NodeControl& control, std::string_view line) {
+std::span<const Command> commands_of(Asker asker) {
+  if (asker == Asker::plugin) return kPluginCommands;
+  return kCommands;
+}
+
+Checked<std::string> run(NodeControl& control, std::string_view line, Asker asker) {
   const json request = json::parse(line, nullptr, false);
   if (request.is_discarded()) return invalid("the request is not JSON");
   if (!request.is_object()) return invalid("the request is not a JSON object");
@@ -247,11 +263,12 @@ Checked<std::string> run(NodeControl& control, std::string_view line) {
   if (name == request.end()) return invalid("'command' is missing");
 
   std::string known;
-  for (const Command& command : kCommands) known = with_word(known, std::string(command.name));
-  const auto* command =
-      std::find_if(kCommands.begin(), kCommands.end(),
+  const std::span<const Command> commands = commands_of(asker);
+  for (const Command& command : commands) known = with_word(known, std::string(command.name));
+  const auto command =
+      std::find_if(commands.begin(), commands.end(),
                    [&](const Command& candidate) { return *name == candidate.name; });
-  if (command == kCommands.end())
+  if (command == commands.end())
     return invalid("'command' is " + echo(*name) + ", not one of " + known);
   // A misspelt field would be passed over, and its default used, in silence.
   for (const auto& [key, value] : request.items()) {
@@ -280,8 +297,8 @@ std::string refusal_text(const Refusal& refusal) {
   return text.key("error").text(refusal.text).end_object().take();
 }
 
-std::string answer(NodeControl& control, std::string_view line) {
-  const Checked<std::string> result = run(control, line);
+std::string answer(NodeControl& control, std::string_view line, Asker asker) {
+  const Checked<std::string> result = run(control, line, asker);
   if (!result) return refusal_text(result.error());
   JsonWriter text;
   return text.begin_object().key("ok").boolean(true).key("result").raw(*result).end_object().take();

@@ -13,6 +13,13 @@ Tenant* ClientTable::find(const std::string& key) {
   return found == tenant_of_key_.end() ? nullptr : &tenants_.at(found->second);
 }
 
+std::vector<core::TenantId> ClientTable::ids() const {
+  std::vector<core::TenantId> result;
+  result.reserve(tenants_.size());
+  for (const auto& [id, tenant] : tenants_) result.push_back(id);
+  return result;
+}
+
 Tenant& ClientTable::add_tenant(Tenant tenant) {
   tenant.id = static_cast<core::TenantId>(++tenants_ever_);
   tenant.clients.clear();

@@ -16,6 +16,7 @@
 #include "base/instant.h"
 #include "core/ids.h"
 #include "core/policy.h"
+#include "daemon/pods.h"
 #include "daemon/tenant_limits.h"
 
 namespace nvs::daemon {
@@ -27,13 +28,19 @@ struct Tenant {
   std::string program;
   std::string pod;
   std::string pod_namespace;
-  std::string container;
+  std::string container;       // the first digits of its id
+  std::string container_name;  // as its pod names it
+  std::string pod_uid;         // Peer::pod_uid
+  std::string slot;            // of the device plugin, as its first client says
+  Standing standing = Standing::outside;
+  std::string standing_reason;  // why it is not verified
   bool paused = false;
   std::vector<core::ClientId> clients;
   // What earlier daemons billed; the core begins at zero.
   std::map<core::GpuId, Duration> billed_before;
   TenantLimits limits;
-  std::vector<std::string> limit_errors;  // what of it was not understood
+  std::vector<std::string> limit_errors;       // what of it was not understood
+  std::vector<std::string> annotation_errors;  // likewise, of what its pod's annotations say now
 };
 
 struct Client {
@@ -55,6 +62,8 @@ class ClientTable {
   // With the last of its clients a tenant leaves too.
   void remove_client(core::ClientId client);
 
+  // Of all tenants that have clients.
+  std::vector<core::TenantId> ids() const;
   Client& client(core::ClientId client) { return clients_.at(client); }
   const std::unordered_map<core::TenantId, Tenant>& tenants() const { return tenants_; }
   const std::unordered_map<core::ClientId, Client>& clients() const { return clients_; }

@@ -38,6 +38,11 @@ void Control::set_limits(core::TenantId tenant, const LimitChange& change) {
   sessions_.settle();
 }
 
+void Control::set_slots(const SlotChange& change) {
+  node_.update_slots(loop_.now(), change, sessions_.effects());
+  sessions_.settle();
+}
+
 // The clients hear of the pause before their windows close for it, so that they know it even if the
 // daemon ends in between.
 void Control::set_paused(core::TenantId tenant, bool paused) {

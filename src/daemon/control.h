@@ -27,6 +27,7 @@ class Control : public NodeControl {
   void set_priority(core::TenantId tenant, core::Priority priority) override;
   void set_weight(core::TenantId tenant, std::uint32_t weight) override;
   void set_limits(core::TenantId tenant, const LimitChange& change) override;
+  void set_slots(const SlotChange& change) override;
   void pause(core::TenantId tenant) override { set_paused(tenant, true); }
   void resume(core::TenantId tenant) override { set_paused(tenant, false); }
 

@@ -23,8 +23,11 @@ Result<void> ControlSocket::listen(UniqueFd listener) {
 
 bool ControlSocket::admits(int fd) const {
   const Result<Peer> peer = identify(fd, 0);
-  if (peer && may_administer(*peer, self_)) return true;
-  log(Level::warning, "refused an administrator",
+  const bool is_plugin = asker_ == Asker::plugin;
+  if (peer && (is_plugin ? may_speak_for_kubelet(*peer, self_) : may_administer(*peer, self_))) {
+    return true;
+  }
+  log(Level::warning, is_plugin ? "refused a device plugin" : "refused an administrator",
       {{"pid", os::peer_pid(fd)},
        {"reason", peer ? "it is neither root nor this daemon's user, or is in a container"
                        : peer.error().message()}});
@@ -36,7 +39,7 @@ void ControlSocket::accept_one() {
   if (!accepted) return;
   const int fd = accepted->get();
   if (!admits(fd)) {
-    const std::string answer = denied_answer();
+    const std::string answer = denied_answer(asker_);
     os::send(fd, answer.data(), answer.size());
     return;
   }
@@ -47,6 +50,7 @@ void ControlSocket::accept_one() {
   }
   auto connection = std::make_unique<Connection>();
   connection->fd = std::move(*accepted);
+  connection->bytes = AdminConnection(asker_);
   Connection* raw = connection.get();
   const auto added =
       loop_.add(fd, EPOLLIN, [this, raw](std::uint32_t events) { on_ready(*raw, events); });

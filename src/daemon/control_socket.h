@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The administrators' connections in the event loop: bytes in, bytes out, never waiting.
+// The connections of administrators, or of the device plugin, in the event loop: bytes in, bytes
+// out, never waiting.
 #pragma once
 
 #include <memory>
@@ -15,8 +16,8 @@ namespace nvs::daemon {
 
 class ControlSocket {
  public:
-  ControlSocket(os::EventLoop& loop, NodeControl& control, const Peer& self)
-      : loop_(loop), control_(control), self_(self) {}
+  ControlSocket(os::EventLoop& loop, NodeControl& control, const Peer& self, Asker asker)
+      : loop_(loop), control_(control), self_(self), asker_(asker) {}
   ~ControlSocket();
   ControlSocket(const ControlSocket&) = delete;
   ControlSocket& operator=(const ControlSocket&) = delete;
@@ -40,6 +41,7 @@ class ControlSocket {
   os::EventLoop& loop_;
   NodeControl& control_;
   const Peer& self_;
+  Asker asker_;
   UniqueFd listener_;
   std::unordered_map<int, std::unique_ptr<Connection>> connections_;
 };

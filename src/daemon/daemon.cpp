@@ -142,7 +142,8 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
       sessions_(loop_, node_, *host_, messages_, parts.clients_max,
                 options.exit_when_unused ? &visitors_ : nullptr),
       control_(loop_, node_, *host_, sessions_),
-      control_socket_(loop_, control_, self_) {
+      control_socket_(loop_, control_, self_, Asker::administrator),
+      plugin_socket_(loop_, control_, self_, Asker::plugin) {
   if (watchdog_) watchdog_ = *watchdog_ / 2;  // one of two may be late
   watchdog_at_ = start_;
   if (!gpus) return;
@@ -166,6 +167,26 @@ Result<void> Daemon::watch_memory() {
   });
 }
 
+// Without it everything works but annotations: that is said, and is no reason to stop.
+void Daemon::watch_pods() {
+  if (!options_.kube_remark.empty()) {
+    log(Level::warning, "annotations of pods are not watched", {{"reason", options_.kube_remark}});
+  }
+  if (!options_.kube) return;
+  auto feed = PodFeed::start(*options_.kube, loop_, [this](const kube::Update& update) {
+    node_.update_pods(loop_.now(), update, sessions_.effects());
+    sessions_.settle();
+  });
+  if (!feed) {
+    log(Level::error, "annotations of pods are not watched", {{"error", feed.error().message()}});
+    return;
+  }
+  pods_ = std::move(*feed);
+  node_.watch_pods();
+  log(Level::info, "annotations of pods are watched",
+      {{"server", options_.kube->api_url}, {"node", options_.kube->node}});
+}
+
 Result<void> Daemon::start() {
   NVS_TRY(loop_.add(signals_.fd(), EPOLLIN, [this](std::uint32_t) { on_signal(); }));
   if (host_->fd() >= 0) {
@@ -177,6 +198,8 @@ Result<void> Daemon::start() {
   NVS_TRY(watch_memory());
   NVS_TRY(sessions_.listen(folder_.take_tenant_socket()));
   NVS_TRY(control_socket_.listen(folder_.take_admin_socket()));
+  NVS_TRY(plugin_socket_.listen(folder_.take_plugin_socket()));
+  watch_pods();
   const Result<void> urgent = os::set_niceness(kNiceness);
   if (!urgent) {
     log(Level::debug, "not more urgent than others", {{"error", urgent.error().message()}});

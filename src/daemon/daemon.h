@@ -18,6 +18,7 @@
 #include "daemon/messages.h"
 #include "daemon/node.h"
 #include "daemon/options.h"
+#include "daemon/pod_feed.h"
 #include "daemon/sessions.h"
 #include "daemon/usage_watch.h"
 #include "daemon/visitors.h"
@@ -58,6 +59,7 @@ class Daemon {
   static tl::expected<Parts, std::string> make_parts(const Options& options);
   Result<void> start();
   Result<void> watch_memory();
+  void watch_pods();
 
   std::optional<Instant> next_deadline() const;
   void on_deadlines();
@@ -84,7 +86,9 @@ class Daemon {
   Sessions sessions_;
   Control control_;
   ControlSocket control_socket_;
+  ControlSocket plugin_socket_;
   std::unique_ptr<MemoryWatch> memory_watch_;  // nothing where NVML does not tell
+  std::unique_ptr<PodFeed> pods_;              // nothing where nobody watches
   bool is_stopping_ = false;
 };
 

@@ -16,6 +16,7 @@ namespace nvs::daemon {
 namespace {
 
 constexpr const char* kTenantFolder = "tenant";
+constexpr const char* kPluginFolder = "plugin";
 constexpr const char* kLock = "lock";
 constexpr mode_t kFolderMode = 0755;
 constexpr mode_t kForOwner = 0600;
@@ -69,7 +70,7 @@ tl::expected<UniqueFd, std::string> listen(const std::string& path, os::SocketKi
 tl::expected<Folder, std::string> Folder::open(const std::string& path, uid_t self) {
   Folder folder;
   folder.path_ = path;
-  for (const std::string& each : {path, path + "/" + kTenantFolder}) {
+  for (const std::string& each : {path, path + "/" + kTenantFolder, path + "/" + kPluginFolder}) {
     const auto made = make_safe_folder(each, self);
     if (!made) return Problem(made.error());
   }
@@ -84,12 +85,16 @@ tl::expected<Folder, std::string> Folder::open(const std::string& path, uid_t se
   auto admin = listen(path + "/" + wire::kAdminSocket, os::SocketKind::stream, kForOwner);
   if (!admin) return Problem(admin.error());
   folder.admin_socket_ = std::move(*admin);
+  auto plugin = listen(path + "/" + wire::kPluginSocket, os::SocketKind::stream, kForOwner);
+  if (!plugin) return Problem(plugin.error());
+  folder.plugin_socket_ = std::move(*plugin);
   return folder;
 }
 
 void Folder::remove_sockets() const {
-  ::unlink((path_ + "/" + wire::kTenantSocket).c_str());
-  ::unlink((path_ + "/" + wire::kAdminSocket).c_str());
+  for (const char* socket : {wire::kTenantSocket, wire::kAdminSocket, wire::kPluginSocket}) {
+    ::unlink((path_ + "/" + socket).c_str());
+  }
 }
 
 }  // namespace nvs::daemon

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's folder: made if need be, safe from others, held by one daemon at a time, with both
+// The daemon's folder: made if need be, safe from others, held by one daemon at a time, with its
 // sockets in it.
 #pragma once
 
@@ -23,6 +23,7 @@ class Folder {
   // Listening sockets, each to be taken once.
   UniqueFd take_tenant_socket() { return std::move(tenant_socket_); }
   UniqueFd take_admin_socket() { return std::move(admin_socket_); }
+  UniqueFd take_plugin_socket() { return std::move(plugin_socket_); }
 
   // On a clean stop, so that nobody finds a socket without anyone behind it. The folders stay:
   // containers have tenant/ mounted, and must find the next daemon's socket in the same one.
@@ -35,6 +36,7 @@ class Folder {
   UniqueFd lock_;
   UniqueFd tenant_socket_;
   UniqueFd admin_socket_;
+  UniqueFd plugin_socket_;
 };
 
 }  // namespace nvs::daemon

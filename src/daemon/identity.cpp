@@ -108,6 +108,7 @@ Result<Peer> identify(int socket_fd, std::uint64_t run, const char* proc_root) {
   if (const auto path = container_path(cgroups, own_cgroups)) {
     peer.in_container = true;
     peer.container = container_id(*path).substr(0, kShortId);
+    peer.pod_uid = pod_uid(*path);
     peer.tenant_key = "container:" + *path;
   } else if (run != 0) {
     peer.tenant_key = "run:" + std::to_string(peer.uid) + ":" + hex16(run);
@@ -128,7 +129,11 @@ Result<Peer> identify_self(const char* proc_root) {
 }
 
 bool may_administer(const Peer& peer, const Peer& self) {
-  return (peer.uid == 0 || peer.uid == self.uid) && !peer.in_container;
+  return may_speak_for_kubelet(peer, self) && !peer.in_container;
+}
+
+bool may_speak_for_kubelet(const Peer& peer, const Peer& self) {
+  return peer.uid == 0 || peer.uid == self.uid;
 }
 
 }  // namespace nvs::daemon

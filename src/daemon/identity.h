@@ -27,6 +27,7 @@ struct Peer {
   //   process:PID:START
   std::string tenant_key;
   std::string container;  // the first 12 digits of its id, or empty
+  std::string pod_uid;    // of the pod that the container is in, by its cgroup; or empty
   // In a container that the daemon itself is not in.
   bool in_container = false;
 };
@@ -46,6 +47,9 @@ Result<Peer> identify_self(const char* proc_root = "/proc");
 // Root and the daemon's own user may, but not from another container: root in there is uid 0 too.
 bool may_administer(const Peer& peer, const Peer& self);
 
+// Root and the daemon's own user, in a container too: who has the plugin's folder was given it.
+bool may_speak_for_kubelet(const Peer& peer, const Peer& self);
+
 // The path, in the daemon's view, of the outermost container that the process of `cgroups` (the
 // text of /proc/PID/cgroup) is in and the process of `own_cgroups` is not; nothing if there is
 // none.
@@ -53,6 +57,9 @@ std::optional<std::string> container_path(std::string_view cgroups, std::string_
 
 // The 64 digits of a container's id in the last part of its path; empty if there are none.
 std::string_view container_id(std::string_view path);
+
+// The uid of the Kubernetes pod whose cgroup is part of the path of a container; empty if none is.
+std::string pod_uid(std::string_view path);
 
 // When the process started, in ticks since the machine's start, from the text of /proc/PID/stat.
 std::optional<std::uint64_t> start_time(std::string_view stat);

@@ -12,6 +12,9 @@ namespace nvs::daemon {
 namespace {
 
 constexpr std::size_t kIdDigits = 64;
+// 8-4-4-4-12 digits; a pod that is made from a file on the node has a hash of 32 instead.
+constexpr std::size_t kUidSize = 36;
+constexpr std::size_t kHashSize = 32;
 
 // One line of /proc/PID/cgroup: a process's place in one hierarchy of cgroups.
 struct Place {
@@ -83,6 +86,30 @@ std::string_view id_in(std::string_view part) {
   return {};
 }
 
+bool is_uid(std::string_view text) {
+  if (text.size() != kUidSize && text.size() != kHashSize) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_gap = text.size() == kUidSize && (i == 8 || i == 13 || i == 18 || i == 23);
+    if (is_gap ? text[i] != '-' : !is_digit(text[i])) return false;
+  }
+  return true;
+}
+
+// "pod" and a uid, as the cgroupfs driver has it; the systemd driver makes it
+// "kubepods-burstable-pod", the uid with underscores, and ".slice".
+std::string pod_uid_in(std::string_view part) {
+  constexpr std::string_view kSlice = ".slice";
+  // containerd without systemd may put the names of systemd's slices before a colon.
+  part = part.substr(0, part.find(':'));
+  if (part.ends_with(kSlice)) part.remove_suffix(kSlice.size());
+  const std::size_t last = part.rfind("pod");
+  if (last == std::string_view::npos) return {};
+  if (last != 0 && (part[last - 1] != '-' || !part.starts_with("kubepods"))) return {};
+  std::string uid(part.substr(last + 3));
+  std::replace(uid.begin(), uid.end(), '_', '-');
+  return is_uid(uid) ? uid : std::string();
+}
+
 std::optional<std::string> container_at(std::string_view path, std::string_view own) {
   std::size_t at = common_length(path, own);
   while (at < path.size()) {
@@ -112,6 +139,19 @@ std::optional<std::string> container_path(std::string_view cgroups, std::string_
 
 std::string_view container_id(std::string_view path) {
   return id_in(path.substr(std::min(path.rfind('/') + 1, path.size())));
+}
+
+std::string pod_uid(std::string_view path) {
+  // Users can give the cgroups below their own any name.
+  if (path.find("/user.slice/") != std::string_view::npos) return {};
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    const std::string_view part = first_part(path);
+    std::string uid = pod_uid_in(part);
+    if (!uid.empty()) return uid;
+    path.remove_prefix(part.size());
+  }
+  return {};
 }
 
 std::optional<std::uint64_t> start_time(std::string_view stat) {

@@ -87,6 +87,37 @@ TEST(ContainerPath, IsFoundOnRealSystems) {
     EXPECT_EQ(container_path(real.cgroups, kHost).value_or(""), real.path) << real.what;
 }
 
+TEST(PodUid, IsFoundHoweverTheRuntimeWritesIt) {
+  const std::string uid = "0a1b2c3d-1111-2222-3333-444455556666";
+  const std::string id = "/cri-containerd-" + kContainer + ".scope";
+  for (const std::string& path :
+       {"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-" + kPod + ".slice" + id,
+        "/kubepods.slice/kubepods-" + kPod + ".slice" + id,
+        "/../../kubepods-besteffort-" + kPod + ".slice" + id,
+        "/kubelet.slice/kubelet-kubepods.slice/kubepods-" + kPod + ".slice" + id,
+        "/kubepods/burstable/pod" + uid + "/" + kContainer,
+        "/docker/" + kOther + "/kubepods/pod" + uid + "/" + kContainer,
+        "/system.slice/containerd.service/kubepods-besteffort-" + kPod +
+            ".slice:cri-containerd:" + kContainer}) {
+    EXPECT_EQ(pod_uid(path), uid) << path;
+  }
+  const std::string hash = "00112233445566778899aabbccddeeff";
+  EXPECT_EQ(pod_uid("/kubepods.slice/kubepods-pod" + hash + ".slice" + id), hash)
+      << "of a pod that is made from a file";
+}
+
+TEST(PodUid, IsNotReadIntoOtherNames) {
+  const std::string uid = "0a1b2c3d-1111-2222-3333-444455556666";
+  for (const std::string& path :
+       {std::string(), std::string("/"), "/docker/" + kContainer, "/kubepods/pod1/" + kContainer,
+        "/kubepods/podx" + uid + "/" + kContainer, "/kubepods/pod" + uid + "0/" + kContainer,
+        "/kubepods/mypod" + uid + "/" + kContainer, "/machine-pod" + uid + "/" + kContainer,
+        "/kubepods/pod0a1b2c3d_1111-2222-3333-44445555666g/" + kContainer,
+        "/user.slice/user-1000.slice/kubepods-pod" + uid + ".slice/" + kContainer}) {
+    EXPECT_EQ(pod_uid(path), "") << path;
+  }
+}
+
 TEST(ContainerPath, OneHierarchyDecidesForAllProcessesOfAContainer) {
   const std::string v2_last = "5:memory:/docker/" + kContainer +
                               "/a\n1:name=systemd:/system/docker-" + kContainer + ".scope\n";

@@ -37,6 +37,8 @@ inline Tenant tenant_of(const Peer& peer, const wire::Hello& hello) {
   tenant.pod_namespace = hello.pod_namespace;
   tenant.name = tenant_name(tenant.pod_namespace, tenant.pod, tenant.program, peer.pid);
   tenant.container = peer.container;
+  tenant.pod_uid = peer.pod_uid;
+  tenant.slot = hello.slot;
   tenant.paused = (hello.flags & wire::kPaused) != 0;
   return tenant;
 }

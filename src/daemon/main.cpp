@@ -27,7 +27,9 @@ int end_early(const EarlyExit& exit) {
 }
 
 int run(std::vector<std::string> arguments) {
-  const Environment environment{std::getenv("NVSHARE_FOLDER"), std::getenv("NVSHARE_LOG")};
+  const kube::Environment kube{std::getenv("KUBERNETES_SERVICE_HOST"),
+                               std::getenv("KUBERNETES_SERVICE_PORT"), std::getenv("NODE_NAME")};
+  const Environment environment{std::getenv("NVSHARE_FOLDER"), std::getenv("NVSHARE_LOG"), kube};
   const auto options = parse_options(std::move(arguments), environment);
   if (!options) return end_early(options.error());
   start_log(options->log_levels, log_style(STDERR_FILENO, std::getenv("JOURNAL_STREAM")));

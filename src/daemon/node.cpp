@@ -86,6 +86,7 @@ Tenant& Node::join(Instant now, core::ClientId client, pid_t pid, Tenant first,
   clients_.add_client(client, tenant->id, pid);
   const core::Share cap_before = tenant->limits.cap();
   bring_limits(*tenant, wishes);
+  if (is_first) identify(*tenant);
   const core::Share cap = tenant->limits.cap();
   step(now,
        core::ClientJoined{client, tenant->id, settings.priority.value_or(wishes.priority),

@@ -19,11 +19,14 @@
 #include "daemon/memory_books.h"
 #include "daemon/memory_trace.h"
 #include "daemon/options.h"
+#include "daemon/pods.h"
 #include "daemon/share_history.h"
+#include "daemon/slot_change.h"
 #include "daemon/state_file.h"
 #include "daemon/status.h"
 #include "daemon/tenant_account.h"
 #include "daemon/trace.h"
+#include "kube/update.h"
 
 namespace nvs::daemon {
 
@@ -66,6 +69,11 @@ class Node {
   void set_limits(Instant now, core::TenantId tenant, const LimitChange& change, Effects& effects);
   void set_paused(Instant now, core::TenantId tenant, bool paused, Effects& effects);
 
+  // From now on the API server is asked who is in which pod.
+  void watch_pods();
+  void update_pods(Instant now, const kube::Update& update, Effects& effects);
+  void update_slots(Instant now, const SlotChange& change, Effects& effects);
+
   // How much of the GPU's memory is free, by NVML.
   void measure(Instant now, core::GpuId gpu, std::uint64_t free_bytes, Effects& effects);
 
@@ -97,6 +105,12 @@ class Node {
   void write_limits(const Tenant& tenant);
   std::optional<std::uint64_t> memory_limit(const Tenant& tenant, core::GpuId gpu) const;
 
+  static void log_limits(const char* message, const Tenant& tenant);
+
+  // See node_pods.cpp.
+  void identify(Tenant& tenant);
+  void identify_all(Instant now, Effects& effects);
+
   // See node_status.cpp.
   void add_memory(NodeLabels& labels) const;
   void add_limits(NodeLabels& labels, Instant now, const core::NodeView& view) const;
@@ -113,6 +127,9 @@ class Node {
   TenantAccounts accounts_;
   bool has_account_failed_ = false;  // the last one could not be made, and the log says so
   DepartedQuota departed_;
+  Pods pods_;
+  kube::Health pods_health_;
+  std::uint64_t bad_annotations_ = 0;  // seen in all
   ShareHistory shares_;
 };
 

@@ -18,17 +18,6 @@ std::string value_text(const std::optional<std::uint32_t>& cores) {
   return cores ? std::to_string(*cores) : "none";
 }
 
-void log_limits(const char* message, const Tenant& tenant) {
-  const auto memory = tenant.limits.memory();
-  const auto cores = tenant.limits.cores();
-  log(Level::info, message,
-      {{"tenant", tenant.name},
-       {"memory", value_text(memory.value)},
-       {"memory_source", source_word(memory.source)},
-       {"cores", value_text(cores.value)},
-       {"cores_source", source_word(cores.source)}});
-}
-
 // Once for each text, and not for ever new ones: whoever connects again and again could fill the
 // log.
 void not_understood(Tenant& tenant, const char* kind, LimitSource source, const std::string& text,
@@ -44,6 +33,17 @@ void not_understood(Tenant& tenant, const char* kind, LimitSource source, const 
 }
 
 }  // namespace
+
+void Node::log_limits(const char* message, const Tenant& tenant) {
+  const auto memory = tenant.limits.memory();
+  const auto cores = tenant.limits.cores();
+  log(Level::info, message,
+      {{"tenant", tenant.name},
+       {"memory", value_text(memory.value)},
+       {"memory_source", source_word(memory.source)},
+       {"cores", value_text(cores.value)},
+       {"cores_source", source_word(cores.source)}});
+}
 
 TenantLimits Node::initial_limits(const TenantSettings& settings) const {
   TenantLimits limits = options_.limits;

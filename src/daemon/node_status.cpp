@@ -38,6 +38,12 @@ NodeLabels Node::labels(Instant now) const {
     named.pod = tenant.pod;
     named.pod_namespace = tenant.pod_namespace;
     named.container = tenant.container;
+    named.kubernetes = {tenant.standing, tenant.standing_reason, tenant.slot,
+                        tenant.container_name};
+  }
+  if (pods_.is_asked()) {
+    labels.kubernetes =
+        WatchLabels{pods_health_, pods_.pod_count(), pods_.slot_count(), bad_annotations_};
   }
   return labels;
 }
@@ -69,6 +75,8 @@ void Node::add_limits(NodeLabels& labels, Instant now, const core::NodeView& vie
     named.memory_limit = label_of(tenant.limits.memory());
     named.core_limit = label_of(tenant.limits.cores());
     named.limit_errors = tenant.limit_errors;
+    named.limit_errors.insert(named.limit_errors.end(), tenant.annotation_errors.begin(),
+                              tenant.annotation_errors.end());
     for (const core::TenantOnGpu& use : seen.gpus) {
       const auto share = [&](Duration span) {
         return shares_.share(seen.tenant, use.gpu, now, use.used, span);

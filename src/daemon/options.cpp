@@ -27,6 +27,7 @@ constexpr const char* kFooter =
     "Files in the folder:\n"
     "  tenant/scheduler.sock   programs connect here; containers need nothing but tenant/\n"
     "  admin.sock              nvsharectl connects here: root, and the user who runs this\n"
+    "  plugin/plugin.sock      the device plugin says here which pod has what\n"
     "  state.json              what nvsharectl has set; it counts more than the flags\n"
     "  lock                    held while one runs\n\n"
     "Signals: TERM and INT stop it. Exit codes: 0 stopped, 1 failed, 2 wrong usage.\n\n"
@@ -46,7 +47,8 @@ class Help : public CLI::Formatter {
 
 struct Words {
   std::string folder, window, turn, mode, memory_limit, core_limit, host_memory, log_level;
-  std::string quota_period;
+  std::string quota_period, kube;
+  kube::Flags kube_flags;
   std::vector<std::string> gpu_memory;
 };
 
@@ -82,6 +84,16 @@ void declare(CLI::App& app, Words& words, Options& options) {
   add("--host-memory", words.host_memory, "SIZE",
       "lend programs no more of the machine's memory than this for what does not fit into GPUs; 0: "
       "none, else at least 64MiB (default: half of it)");
+  add("--kube", words.kube, "WHEN",
+      "watch the annotations of this node's pods: on, off, or auto: in a pod that has NODE_NAME "
+      "set "
+      "(default: auto)");
+  add("--kube-api", words.kube_flags.api_url, "URL",
+      "the API server (default: that of the cluster that this runs in)");
+  add("--kube-account", words.kube_flags.account_folder, "DIR",
+      "where the files token and ca.crt are (default: those of the pod's service account)");
+  add("--node-name", words.kube_flags.node, "NAME",
+      "this node, as Kubernetes calls it (default: $NODE_NAME)");
   app.add_flag("--exit-when-unused", options.exit_when_unused,
                "end when every program that came has ended");
   add("--log-level", words.log_level, "LEVEL",
@@ -100,8 +112,11 @@ std::string read_folder(const Words& words, const Environment& environment, Opti
   if (options.folder[0] != '/') {
     return "the folder " + options.folder + " must be a path that begins with /";
   }
-  const std::size_t longest = std::max(std::char_traits<char>::length(wire::kTenantSocket),
-                                       std::char_traits<char>::length(wire::kAdminSocket));
+  std::size_t longest = 0;
+  for (const std::string_view socket :
+       {wire::kTenantSocket, wire::kAdminSocket, wire::kPluginSocket}) {
+    longest = std::max(longest, socket.size());
+  }
   const std::size_t most = os::kSocketPathMax - longest - 1;
   if (options.folder.size() > most) {
     return "the folder " + options.folder + " is too long a name: with the sockets in it, the " +
@@ -190,6 +205,25 @@ std::string read_host_memory(const Words& words, Options& options) {
          words.host_memory + "'";
 }
 
+std::string read_kube(const Words& words, const Environment& environment, Options& options) {
+  const bool is_auto = words.kube.empty() || words.kube == "auto";
+  if (!is_auto && words.kube != "on" && words.kube != "off") {
+    return "--kube is on, off or auto, not '" + words.kube + "'";
+  }
+  const bool is_in_pod = environment.kube.host != nullptr;
+  const bool is_named = !words.kube_flags.api_url.empty();
+  if (words.kube == "off" || (is_auto && !is_in_pod && !is_named)) return "";
+  auto settings = kube::settings_of(words.kube_flags, environment.kube);
+  if (settings) {
+    options.kube = std::move(*settings);
+  } else if (is_auto && !is_named) {
+    options.kube_remark = settings.error();
+  } else {
+    return settings.error();
+  }
+  return "";
+}
+
 std::string read_log(const Words& words, const Environment& environment, Options& options) {
   if (environment.log != nullptr && *environment.log != '\0') {
     auto levels = parse_log_levels(environment.log);
@@ -270,6 +304,7 @@ tl::expected<Options, EarlyExit> parse_options(std::vector<std::string> argument
   if (wrong.empty()) wrong = read_limits(words, options);
   if (wrong.empty()) wrong = read_gpu_memory(words, options);
   if (wrong.empty()) wrong = read_host_memory(words, options);
+  if (wrong.empty()) wrong = read_kube(words, environment, options);
   if (wrong.empty()) wrong = read_log(words, environment, options);
   if (!wrong.empty()) return tl::unexpected(EarlyExit{kExitUsage, wrong});
   return options;

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "core/policy.h"
 #include "daemon/tenant_limits.h"
+#include "kube/in_cluster.h"
 #include "nvml/gpus.h"
 
 namespace nvs::daemon {
@@ -40,6 +41,8 @@ struct Options {
   GpuMemory gpu_memory;
   std::optional<std::uint64_t> host_memory_bytes;  // lent at most; nothing: half of what there is
   bool exit_when_unused = false;
+  std::optional<kube::Settings> kube;  // whose annotations are watched; nothing: nobody's
+  std::string kube_remark;             // why not, where one might expect it
   LogLevels log_levels;
 };
 
@@ -53,6 +56,7 @@ struct EarlyExit {
 struct Environment {
   const char* folder = nullptr;  // NVSHARE_FOLDER
   const char* log = nullptr;     // NVSHARE_LOG
+  kube::Environment kube = {};
 };
 
 tl::expected<Options, EarlyExit> parse_options(std::vector<std::string> arguments,

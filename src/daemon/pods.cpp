@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "kube/pod_limits.h"
+
 namespace nvs::daemon {
 namespace {
 
@@ -20,11 +22,25 @@ std::string_view standing_word(Standing standing) {
   return kStandingWords.at(static_cast<std::size_t>(standing));
 }
 
-void Pods::begin_slots() { ++list_; }
+const KnownPod& Pods::set_pod(const kube::Pod& pod) {
+  KnownPod& known = pods_[pod.uid];
+  known.name = {pod.space, pod.name};
+  known.errors.clear();
+  const kube::PodLimits limits = kube::limits_of(pod);
+  const auto take = [&known](auto& word, const auto& said) {
+    if (said) {
+      word = *said;
+    } else {
+      known.errors.push_back(said.error());
+    }
+  };
+  take(known.memory, limits.memory);
+  take(known.cores, limits.cores);
+  return known;
+}
 
 void Pods::use_slot(SlotUse use) {
-  const auto found = slots_.find(use.slot);
-  if (found == slots_.end() && slots_.size() == kSlotsMax) return;
+  if (slots_.size() == kSlotsMax && !slots_.contains(use.slot)) return;
   std::string slot = use.slot;
   slots_.insert_or_assign(std::move(slot), Slot{std::move(use), list_});
 }
@@ -38,10 +54,11 @@ PodIdentity Pods::identify(const std::string& uid, const std::string& slot) cons
   const auto pod = pods_.find(uid);
   if (pod == pods_.end()) return unverified("the API server has not told of its pod");
   if (slot.empty()) return unverified("it does not say which slot it has (NVSHARE_SLOT)");
-  const auto use = slots_.find(slot);
-  if (use == slots_.end()) return unverified("the kubelet has not told of its slot");
-  if (use->second.use.pod != pod->second.name) return unverified("its slot is another pod's");
-  return {Standing::verified, &pod->second, &use->second.use, ""};
+  const auto held = slots_.find(slot);
+  if (held == slots_.end()) return unverified("the kubelet has not told of its slot");
+  const SlotUse& use = held->second.use;
+  if (use.pod != pod->second.name) return unverified("its slot is another pod's");
+  return {Standing::verified, &pod->second, &use, ""};
 }
 
 }  // namespace nvs::daemon

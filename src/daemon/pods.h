@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pod a tenant belongs to (ADR-0025). Nobody is believed alone: the API server knows the name
-// of the pod whose uid is in the tenant's cgroup, and the kubelet knows the name of the pod that
-// has the slot which the tenant says it was given. Both must be the same.
+// Which pod a tenant belongs to, and what its pod's annotations say of limits (ADR-0025). Nobody is
+// believed alone: the API server knows the name of the pod whose uid is in the tenant's cgroup, and
+// the kubelet knows the name of the pod that has the slot which the tenant says it was given. Both
+// must be the same.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/limit_word.h"
+#include "kube/pod.h"
+
 namespace nvs::daemon {
 
 struct PodName {
-  std::string pod_namespace;
+  std::string space;  // its namespace
   std::string name;
   bool operator==(const PodName&) const = default;
 };
 
-// A pod of this node as the API server describes it, and what its annotations say of limits; empty
-// texts where they say nothing.
+// A pod of this node as the API server describes it.
 struct KnownPod {
   PodName name;
-  std::string memory_limit = {};
-  std::string core_limit = {};
-  bool operator==(const KnownPod&) const = default;
+  // An annotation that is not understood leaves the word that was there before.
+  MemoryWord memory;
+  CoresWord cores;
+  std::vector<std::string> errors;  // sentences about such annotations
 };
 
 // Who has a slot of a GPU, as the kubelet tells the device plugin.
@@ -41,7 +44,7 @@ inline constexpr std::size_t kSlotsMax = 16384;
 
 enum class Standing : std::uint8_t {
   outside,     // it is in no pod, or nobody asks the API server
-  verified,    //
+  verified,    // both know it, by the same name
   unverified,  // they do not agree, or one of them does not know it (yet)
 };
 std::string_view standing_word(Standing standing);
@@ -59,11 +62,12 @@ class Pods {
   void begin() { asked_ = true; }
   bool is_asked() const { return asked_; }
 
-  void set_pod(const std::string& uid, KnownPod pod) { pods_[uid] = std::move(pod); }
+  const KnownPod& set_pod(const kube::Pod& pod);
   void remove_pod(const std::string& uid) { pods_.erase(uid); }
-  // The whole list comes in pieces: what was not named again between begin_slots() and end_slots()
-  // is in use no more. A single change needs neither.
-  void begin_slots();
+
+  // The whole list of slots in use comes in pieces: what was not named again between begin_slots()
+  // and end_slots() is in use no more. A single change needs neither.
+  void begin_slots() { ++list_; }
   void use_slot(SlotUse use);
   void free_slot(const std::string& slot) { slots_.erase(slot); }
   void end_slots();
@@ -75,12 +79,13 @@ class Pods {
   std::size_t slot_count() const { return slots_.size(); }
 
  private:
-  bool asked_ = false;
-  std::unordered_map<std::string, KnownPod> pods_;  // by uid
   struct Slot {
     SlotUse use;
     std::uint64_t list = 0;  // the number of the last whole list that named it
   };
+
+  bool asked_ = false;
+  std::unordered_map<std::string, KnownPod> pods_;  // by uid
   std::unordered_map<std::string, Slot> slots_;
   std::uint64_t list_ = 0;
 };

@@ -130,6 +130,30 @@ void write_limit(JsonWriter& json, const LimitLabels& limit) {
   json.key("source").text(limit.source).end_object();
 }
 
+void write_pod(JsonWriter& json, const PodLabels& labels) {
+  json.begin_object().key("standing").text(standing_word(labels.standing));
+  json.key("reason").text(labels.reason).key("slot").text(labels.slot);
+  json.key("container").text(labels.container).end_object();
+}
+
+void write_watch(JsonWriter& json, const std::optional<WatchLabels>& watch) {
+  if (!watch) {
+    json.null();
+    return;
+  }
+  json.begin_object().key("reachable").boolean(watch->health.is_reachable);
+  json.key("listed").boolean(watch->health.has_listed);
+  json.key("last_error").text(watch->health.last_error);
+  json.key("pods").number(watch->pods).key("slots").number(watch->slots);
+  json.key("bad_annotations").number(watch->bad_annotations);
+  json.key("reconnects").begin_object();
+  for (std::size_t i = 0; i < kube::kReasons; ++i) {
+    const auto reason = static_cast<kube::Reason>(i);
+    json.key(kube::reason_word(reason)).number(watch->health.count(reason));
+  }
+  json.end_object().end_object();
+}
+
 void write_tenant(JsonWriter& json, const core::TenantView& tenant, const NodeLabels& node) {
   const TenantLabels& labels = labels_of(node, tenant.tenant);
   json.begin_object();
@@ -147,7 +171,9 @@ void write_tenant(JsonWriter& json, const core::TenantView& tenant, const NodeLa
   write_limit(json.key("cores"), labels.core_limit);
   json.end_object().key("limit_errors").begin_array();
   for (const std::string& error : labels.limit_errors) json.text(error);
-  json.end_array().key("clients").begin_array();
+  json.end_array();
+  write_pod(json.key("kubernetes"), labels.kubernetes);
+  json.key("clients").begin_array();
   for (const core::ClientId client : tenant.clients) {
     const auto pid = node.clients.find(client);
     json.begin_object().key("id").number(static_cast<std::uint64_t>(client));
@@ -213,6 +239,7 @@ std::string status_text(const core::NodeView& view, const NodeLabels& labels) {
   json.key("pid").number(labels.pid);
   json.key("uptime_s").seconds(labels.uptime);
   write_host(json.key("host_memory"), labels.host);
+  write_watch(json.key("kubernetes"), labels.kubernetes);
   json.key("gpus").begin_array();
   for (const core::GpuView& gpu : view.gpus) write_gpu(json, gpu, labels_of(labels, gpu.gpu));
   json.end_array().key("tenants").begin_array();

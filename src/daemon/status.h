@@ -17,7 +17,9 @@
 #include "daemon/held_memory.h"
 #include "daemon/host_view.h"
 #include "daemon/memory_trace.h"
+#include "daemon/pods.h"
 #include "daemon/trace.h"
+#include "kube/update.h"
 
 namespace nvs::daemon {
 
@@ -49,6 +51,22 @@ struct LimitLabels {
   std::string source = "none";  // who says so
 };
 
+// A tenant in Kubernetes (ADR-0025).
+struct PodLabels {
+  Standing standing = Standing::outside;
+  std::string reason = {};  // why it is not verified
+  std::string slot = {};    // as it says
+  std::string container = {};
+};
+
+// The watch of pods.
+struct WatchLabels {
+  kube::Health health;
+  std::size_t pods = 0;
+  std::size_t slots = 0;
+  std::uint64_t bad_annotations = 0;
+};
+
 struct TenantLabels {
   std::string name;  // see tenant_name
   std::string program;
@@ -60,6 +78,7 @@ struct TenantLabels {
   LimitLabels memory_limit = {};
   LimitLabels core_limit = {};
   std::vector<std::string> limit_errors = {};
+  PodLabels kubernetes = {};
 };
 
 struct NodeLabels {
@@ -71,6 +90,7 @@ struct NodeLabels {
   std::unordered_map<core::TenantId, TenantLabels> tenants;  // for a trace: also who has left
   std::unordered_map<core::ClientId, pid_t> clients;
   HostView host;
+  std::optional<WatchLabels> kubernetes = {};  // nothing: nobody watches
 };
 
 // "namespace/pod" if it has a pod, else its program, else "pid 123".

@@ -47,8 +47,17 @@ NodeLabels labels() {
                                  .shares = {{kStatusGpu, {0.5, 0.25}}},
                                  .memory_limit = {"4Ki", "admin"},
                                  .core_limit = {"60", "environment"},
-                                 .limit_errors = {"not \"understood\""}};
+                                 .limit_errors = {"not \"understood\""},
+                                 .kubernetes = {.standing = Standing::unverified,
+                                                .reason = "another pod's",
+                                                .slot = "GPU-1::3",
+                                                .container = "main"}};
   node.clients[kStatusClient] = 4242;
+  node.kubernetes = {.health = {.is_reachable = true, .has_listed = true, .last_error = "slow"},
+                     .pods = 12,
+                     .slots = 3,
+                     .bad_annotations = 2};
+  node.kubernetes->health.reconnects[static_cast<std::size_t>(kube::Reason::closed)] = 7;
   node.host = {.cap_bytes = 900,
                .segment_bytes = 100,
                .held_bytes = 300,
@@ -98,29 +107,36 @@ core::NodeView view() {
 }
 
 TEST(StatusText, SaysEverythingInItsPlace) {
-  EXPECT_EQ(status_text(view(), labels()),
-            R"({"version":"0.1.0","folder":"/var/run/nvshare","pid":321,"uptime_s":1.5,)"
-            R"("host_memory":{"cap_bytes":900,"segment_bytes":100,"held_bytes":300,)"
-            R"("kept_bytes":40,"promised_bytes":10,"ready_bytes":200,"touching_bytes":20,)"
-            R"("freeing_bytes":30,)"
-            R"("refused":4,"huge_pages":true,"tenants":[{"id":5,"held_bytes":300}]},"gpus":[)"
-            R"({"index":0,"uuid":"GPU-1","name":"NVIDIA H200","memory_bytes":160,)"
-            R"("capacity_bytes":140,"visible_bytes":150,"other_bytes":20,"mig":false,)"
-            R"("mps":true,"mode":"serial","window_ms":2.5,"turn_s":30,"holder":5,"waiting":3,)"
-            R"("switches":44,"held_s":12,"handover_s":0.0015,)"
-            R"("caps_percent":125,"swap_idle_s":0.25,"loose":[6,7]}],"tenants":[)"
-            R"({"id":5,"name":"ml/train","program":"python3","pod":"train","namespace":"ml",)"
-            R"("container":"3f4e1c0d9b8a","priority":"high","weight":250,"paused":true,)"
-            R"("limits":{"memory":{"value":"4Ki","source":"admin"},)"
-            R"("cores":{"value":"60","source":"environment"}},)"
-            R"("limit_errors":["not \"understood\""],)"
-            R"("clients":[{"id":9,"pid":4242}],"gpus":[{"gpu":0,"state":"draining","used_s":1.1,)"
-            R"("waited_s":0.2,"waiting_now_s":0.02,"longest_wait_s":0.15,"windows":17,)"
-            R"("memory_bytes":1024,"resident_bytes":600,"swapped_bytes":300,"clean_bytes":50,)"
-            R"("fixed_bytes":100,"host_bytes":400,"copied_out_bytes":800,"copied_in_bytes":500,)"
-            R"("managed_bytes":70,"memory_limit_bytes":4096,"memory_used_bytes":900,)"
-            R"("cap_percent":60,"cap_in_force_percent":48,"share_10s":0.5,"share_60s":0.25,)"
-            R"("throttled_s":0.7,"throttled_now":false,"memory_wait_s":0.03}]}]})");
+  EXPECT_EQ(
+      status_text(view(), labels()),
+      R"({"version":"0.1.0","folder":"/var/run/nvshare","pid":321,"uptime_s":1.5,)"
+      R"("host_memory":{"cap_bytes":900,"segment_bytes":100,"held_bytes":300,)"
+      R"("kept_bytes":40,"promised_bytes":10,"ready_bytes":200,"touching_bytes":20,)"
+      R"("freeing_bytes":30,)"
+      R"("refused":4,"huge_pages":true,"tenants":[{"id":5,"held_bytes":300}]},)"
+      R"("kubernetes":{"reachable":true,"listed":true,"last_error":"slow","pods":12,"slots":3,)"
+      R"("bad_annotations":2,"reconnects":{"closed":7,"expired":0,"unauthorized":0,)"
+      R"("forbidden":0,"throttled":0,"refused":0,"garbage":0,"connect":0,"tls":0,"timeout":0,)"
+      R"("cut":0,"credentials":0}},"gpus":[)"
+      R"({"index":0,"uuid":"GPU-1","name":"NVIDIA H200","memory_bytes":160,)"
+      R"("capacity_bytes":140,"visible_bytes":150,"other_bytes":20,"mig":false,)"
+      R"("mps":true,"mode":"serial","window_ms":2.5,"turn_s":30,"holder":5,"waiting":3,)"
+      R"("switches":44,"held_s":12,"handover_s":0.0015,)"
+      R"("caps_percent":125,"swap_idle_s":0.25,"loose":[6,7]}],"tenants":[)"
+      R"({"id":5,"name":"ml/train","program":"python3","pod":"train","namespace":"ml",)"
+      R"("container":"3f4e1c0d9b8a","priority":"high","weight":250,"paused":true,)"
+      R"("limits":{"memory":{"value":"4Ki","source":"admin"},)"
+      R"("cores":{"value":"60","source":"environment"}},)"
+      R"("limit_errors":["not \"understood\""],)"
+      R"("kubernetes":{"standing":"unverified","reason":"another pod's","slot":"GPU-1::3",)"
+      R"("container":"main"},)"
+      R"("clients":[{"id":9,"pid":4242}],"gpus":[{"gpu":0,"state":"draining","used_s":1.1,)"
+      R"("waited_s":0.2,"waiting_now_s":0.02,"longest_wait_s":0.15,"windows":17,)"
+      R"("memory_bytes":1024,"resident_bytes":600,"swapped_bytes":300,"clean_bytes":50,)"
+      R"("fixed_bytes":100,"host_bytes":400,"copied_out_bytes":800,"copied_in_bytes":500,)"
+      R"("managed_bytes":70,"memory_limit_bytes":4096,"memory_used_bytes":900,)"
+      R"("cap_percent":60,"cap_in_force_percent":48,"share_10s":0.5,"share_60s":0.25,)"
+      R"("throttled_s":0.7,"throttled_now":false,"memory_wait_s":0.03}]}]})");
 }
 
 TEST(StatusText, WhatIsNotSetIsNull) {

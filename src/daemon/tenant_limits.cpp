@@ -30,6 +30,23 @@ EffectiveLimit<Value> strongest(const Words<Value>& words) {
 std::uint32_t lower_of(std::uint32_t a, std::uint32_t b) { return std::min(a, b); }
 MemoryAmount lower_of(const MemoryAmount& a, const MemoryAmount& b) { return tightest(a, b); }
 
+// An administrator's word as ever; else the lowest of what the node gives by default and what was
+// brought.
+template <class Value>
+EffectiveLimit<Value> lowest_of_untrusted(const Words<Value>& words) {
+  constexpr auto kAdmin = static_cast<std::size_t>(LimitSource::admin);
+  if (!words[kAdmin].is_unset()) return strongest(words);
+  EffectiveLimit<Value> lowest;
+  for (const LimitSource source :
+       {LimitSource::defaults, LimitSource::run, LimitSource::environment}) {
+    const LimitWord<Value>& word = words[static_cast<std::size_t>(source)];
+    if (word.kind != LimitWord<Value>::Kind::set) continue;
+    const bool is_lower = !lowest.value || lower_of(*lowest.value, word.value) != *lowest.value;
+    if (is_lower) lowest = {word.value, source};
+  }
+  return lowest;
+}
+
 // Of all that was brought there is one word, that of whoever lowered it last.
 template <class Value>
 void bring_into(Words<Value>& words, LimitSource source, Value value) {
@@ -73,8 +90,12 @@ bool TenantLimits::has_brought() const {
   });
 }
 
-EffectiveLimit<MemoryAmount> TenantLimits::memory() const { return strongest(memory_); }
-EffectiveLimit<std::uint32_t> TenantLimits::cores() const { return strongest(cores_); }
+EffectiveLimit<MemoryAmount> TenantLimits::memory() const {
+  return trust_ == Trust::full ? strongest(memory_) : lowest_of_untrusted(memory_);
+}
+EffectiveLimit<std::uint32_t> TenantLimits::cores() const {
+  return trust_ == Trust::full ? strongest(cores_) : lowest_of_untrusted(cores_);
+}
 
 core::Share TenantLimits::cap() const {
   const auto percent = cores().value;

@@ -50,6 +50,10 @@ class TenantLimits {
   void bring(const TenantLimits& other);
   bool has_brought() const;
 
+  // Who is not known for sure may lower what the node gives by default, and not raise it.
+  enum class Trust : std::uint8_t { full, none };
+  void set_trust(Trust trust) { trust_ = trust; }
+
   EffectiveLimit<MemoryAmount> memory() const;
   EffectiveLimit<std::uint32_t> cores() const;
   // Of the core's kind.
@@ -60,6 +64,7 @@ class TenantLimits {
 
   std::array<MemoryWord, kLimitSources> memory_;
   std::array<CoresWord, kLimitSources> cores_;
+  Trust trust_ = Trust::full;
 };
 
 }  // namespace nvs::daemon

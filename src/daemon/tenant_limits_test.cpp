@@ -94,5 +94,24 @@ TEST(TenantLimits, SourcesHaveWords) {
   EXPECT_EQ(source_word(LimitSource::admin), "admin");
 }
 
+TEST(TenantLimits, WhoIsNotTrustedLowersAndDoesNotRaise) {
+  TenantLimits limits;
+  limits.say(LimitSource::defaults, CoresWord::of(40));
+  limits.say(LimitSource::annotation, CoresWord::of(90));
+  limits.set_trust(TenantLimits::Trust::none);
+  EXPECT_EQ(limits.cores(), (EffectiveLimit<std::uint32_t>{40, LimitSource::defaults}));
+  limits.bring(LimitSource::environment, 70);
+  EXPECT_EQ(limits.cores(), (EffectiveLimit<std::uint32_t>{40, LimitSource::defaults}));
+  limits.bring(LimitSource::environment, 20);
+  EXPECT_EQ(limits.cores(), (EffectiveLimit<std::uint32_t>{20, LimitSource::environment}));
+  limits.say(LimitSource::annotation, CoresWord::none());
+  EXPECT_EQ(limits.cores().value, 20U);
+  limits.say(LimitSource::admin, CoresWord::of(80));
+  EXPECT_EQ(limits.cores(), (EffectiveLimit<std::uint32_t>{80, LimitSource::admin}));
+  limits.say(LimitSource::admin, CoresWord{});
+  limits.set_trust(TenantLimits::Trust::full);
+  EXPECT_EQ(limits.cores(), (EffectiveLimit<std::uint32_t>{std::nullopt, LimitSource::annotation}));
+}
+
 }  // namespace
 }  // namespace nvs::daemon

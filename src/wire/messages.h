@@ -31,11 +31,12 @@ inline constexpr std::uint64_t kGpuBytesMax = std::uint64_t{1} << 50U;
 // Of memory that is shared: 64 GiB of it.
 inline constexpr std::uint32_t kSharedChunksMax = 1024;
 
-// The names of the two sockets below the daemon's folder. The tenants' one is alone in a folder of
-// its own, which is all that containers get.
+// The names of the sockets below the daemon's folder. The tenants' one is alone in a folder of its
+// own, which is all that containers get, and so is that of the device plugin.
 inline constexpr const char* kDefaultFolder = "/var/run/nvshare";
 inline constexpr const char* kTenantSocket = "tenant/scheduler.sock";
 inline constexpr const char* kAdminSocket = "admin.sock";
+inline constexpr const char* kPluginSocket = "plugin/plugin.sock";
 
 struct Header {
   std::uint16_t version;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request to the fake API server must be like, to the letter. Sections are those of the facts
-about Kubernetes that were tried on a real server."""
+"""What a request to the fake API server must be like, to the letter. Sections are those of the
+facts about Kubernetes that were tried on a real server."""
 
 import re
 import urllib.parse

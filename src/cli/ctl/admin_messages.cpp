@@ -104,6 +104,10 @@ TenantStatus tenant_of(const Json& object) {
   }
   for (const Json& use : object.at("gpus")) tenant.uses.push_back(use_of(use));
   tenant.limit_errors = or_zero<std::vector<std::string>>(object, "limit_errors");
+  const Json kubernetes = or_zero<Json>(object, "kubernetes");
+  if (kubernetes.is_object() && or_zero<std::string>(kubernetes, "standing") == "unverified") {
+    tenant.unverified = or_zero<std::string>(kubernetes, "reason");
+  }
   return tenant;
 }
 

@@ -61,6 +61,7 @@ struct TenantStatus {
   std::vector<std::uint64_t> pids;
   std::vector<UseStatus> uses;
   std::vector<std::string> limit_errors = {};  // sentences
+  std::string unverified = {};                 // why its pod is not known for sure; empty: it is
 };
 
 struct HostMemoryStatus {  // what the daemon lends for memory that is moved out of GPUs

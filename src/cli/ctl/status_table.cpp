@@ -152,6 +152,11 @@ std::vector<std::string> limit_lines(const NodeStatus& node, std::size_t width) 
 std::vector<std::string> limit_error_lines(const NodeStatus& node) {
   std::vector<std::string> lines;
   for (const TenantStatus& tenant : node.tenants) {
+    if (!tenant.unverified.empty()) {
+      lines.push_back(
+          std::to_string(tenant.id) + " " + harmless(tenant.name) +
+          ": unverified, so that it has the node's defaults: " + harmless(tenant.unverified));
+    }
     for (const std::string& error : tenant.limit_errors) {
       lines.push_back(std::to_string(tenant.id) + " " + harmless(tenant.name) + ": " +
                       harmless(error));

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node's part in Kubernetes: what the API server and the kubelet say of pods reaches the
+// tenants that are in them.
+#include <utility>
+
+#include "base/log.h"
+#include "daemon/node.h"
+
+namespace nvs::daemon {
+
+void Node::watch_pods() { pods_.begin(); }
+
+void Node::update_pods(Instant now, const kube::Update& update, Effects& effects) {
+  if (update.health) pods_health_ = *update.health;
+  for (const kube::PodChange& change : update.changes) {
+    if (change.kind == kube::PodChange::Kind::removed) {
+      pods_.remove_pod(change.pod.uid);
+      continue;
+    }
+    for (const std::string& error : pods_.set_pod(change.pod).errors) {
+      ++bad_annotations_;
+      log(Level::warning, "annotation not understood: the limit stays as it was",
+          {{"namespace", change.pod.space}, {"pod", change.pod.name}, {"error", error}});
+    }
+  }
+  if (!update.changes.empty()) identify_all(now, effects);
+}
+
+void Node::update_slots(Instant now, const SlotChange& change, Effects& effects) {
+  if (change.begins) pods_.begin_slots();
+  for (const SlotUse& use : change.used) pods_.use_slot(use);
+  for (const std::string& slot : change.freed) pods_.free_slot(slot);
+  if (change.ends) pods_.end_slots();
+  identify_all(now, effects);
+}
+
+void Node::identify_all(Instant now, Effects& effects) {
+  for (const core::TenantId id : clients_.ids()) {
+    Tenant& tenant = clients_.at(id);
+    const TenantLimits before = tenant.limits;
+    identify(tenant);
+    if (tenant.limits.memory() != before.memory()) write_limits(tenant);
+    // Whoever may annotate a pod has no say in what others are owed.
+    const core::Share cap = tenant.limits.cap();
+    if (cap != before.cap()) step(now, core::CapSet{id, cap, false}, effects);
+  }
+}
+
+void Node::identify(Tenant& tenant) {
+  const PodIdentity identity = pods_.identify(tenant.pod_uid, tenant.slot);
+  const bool is_new =
+      identity.standing != tenant.standing || identity.reason != tenant.standing_reason;
+  tenant.standing = identity.standing;
+  tenant.standing_reason = identity.reason;
+  const TenantLimits before = tenant.limits;
+  const bool is_verified = identity.standing == Standing::verified;
+  if (is_verified) {
+    tenant.pod_namespace = identity.use->pod.space;
+    tenant.pod = identity.use->pod.name;
+    tenant.container_name = identity.use->container;
+    tenant.name = tenant.pod_namespace + "/" + tenant.pod;
+  }
+  tenant.annotation_errors = is_verified ? identity.pod->errors : std::vector<std::string>{};
+  tenant.limits.set_trust(identity.standing == Standing::unverified ? TenantLimits::Trust::none
+                                                                    : TenantLimits::Trust::full);
+  tenant.limits.say(LimitSource::annotation, is_verified ? identity.pod->memory : MemoryWord{});
+  tenant.limits.say(LimitSource::annotation, is_verified ? identity.pod->cores : CoresWord{});
+  if (is_new && is_verified) {
+    log(Level::info, "tenant verified",
+        {{"tenant", tenant.name}, {"container", tenant.container_name}, {"slot", tenant.slot}});
+  } else if (is_new && identity.standing == Standing::unverified) {
+    log(Level::warning, "tenant not verified: it gets what the node gives by default",
+        {{"tenant", tenant.name}, {"slot", tenant.slot}, {"reason", identity.reason}});
+  }
+  const bool is_other = tenant.limits.memory() != before.memory() ||  //
+                        tenant.limits.cores() != before.cores();
+  if (is_other && !tenant.clients.empty()) log_limits("limits of a tenant", tenant);
+}
+
+}  // namespace nvs::daemon

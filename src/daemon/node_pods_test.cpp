@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the API server and the kubelet say reaches tenants, whoever comes first.
+#include <memory>
+
+#include <gtest/gtest.h>
+
+#include "base/test_folder.h"
+#include "daemon/node.h"
+
+namespace nvs::daemon {
+namespace {
+
+const std::string kUid = "0a1b2c3d-1111-2222-3333-444455556666";
+const std::string kSlot = "GPU-1::0";
+
+class NodePodsTest : public ::testing::Test {
+ protected:
+  static constexpr Instant kStart = Instant::from_ns(1'000'000'000'000);
+  static constexpr core::GpuId kGpu{0};
+  using Annotations = std::map<std::string, std::string>;
+
+  NodePodsTest() {
+    options_.folder = folder_.path();
+    options_.limits.say(LimitSource::defaults, CoresWord::of(50));
+    node_ = std::make_unique<Node>(options_, SavedState{}, kStart);
+    Gpu gpu = unknown_gpu({1});
+    gpu.memory_bytes = 1000;
+    node_->add_gpu(kStart, gpu, Node::Origin::found, effects_);
+    node_->watch_pods();
+  }
+
+  const Tenant& join(int client = 1, const std::string& cores = "") {
+    Tenant tenant;
+    tenant.key = "container:/kubepods/a";
+    tenant.name = "python3";
+    tenant.pod_uid = kUid;
+    tenant.slot = kSlot;
+    Wishes wishes;
+    wishes.core_limit = cores;
+    return node_->join(kStart, core::ClientId{static_cast<std::uint64_t>(client)}, 100, tenant,
+                       wishes, effects_);
+  }
+  void pod(const Annotations& annotations, kube::PodChange::Kind kind) {
+    node_->update_pods(kStart, {{{kind, {kUid, "ml", "train", annotations}}}, {}, {}}, effects_);
+  }
+  void pod(const Annotations& annotations = {}) { pod(annotations, kube::PodChange::Kind::added); }
+  void slot(const std::string& name = "train") {
+    node_->update_slots(kStart, {false, false, {{kSlot, {"ml", name}, "main"}}, {}}, effects_);
+  }
+
+  TestFolder folder_;
+  Options options_;
+  Effects effects_;
+  std::unique_ptr<Node> node_;
+};
+
+TEST_F(NodePodsTest, ATenantHasTheNameAndLimitsOfItsPod) {
+  pod({{"nvshare.com/gpu-core-limit", "30"}, {"nvshare.com/gpu-memory-limit", "400"}});
+  slot();
+  const Tenant& tenant = join(1, "90");
+  EXPECT_EQ(tenant.standing, Standing::verified);
+  EXPECT_EQ(tenant.name, "ml/train");
+  EXPECT_EQ(tenant.container_name, "main");
+  EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{30, LimitSource::annotation}));
+  EXPECT_EQ(tenant.limits.memory().source, LimitSource::annotation);
+}
+
+TEST_F(NodePodsTest, ItMayBeThereBeforeAnybodyTellsOfIt) {
+  const Tenant& tenant = join(1, "90");
+  EXPECT_EQ(tenant.standing, Standing::unverified);
+  EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{50, LimitSource::defaults}))
+      << "it brings 90, and nobody knows who it is";
+  pod({{"nvshare.com/gpu-core-limit", "30"}});
+  EXPECT_EQ(tenant.standing, Standing::unverified);
+  slot();
+  EXPECT_EQ(tenant.standing, Standing::verified);
+  EXPECT_EQ(tenant.name, "ml/train");
+  EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{30, LimitSource::annotation}));
+}
+
+TEST_F(NodePodsTest, AChangeIsInForceAtOnceAndSoIsItsEnd) {
+  pod();
+  slot();
+  const Tenant& tenant = join(1, "90");
+  EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{90, LimitSource::environment}));
+  pod({{"nvshare.com/gpu-core-limit", "20"}}, kube::PodChange::Kind::changed);
+  EXPECT_EQ(tenant.limits.cores().value, 20U);
+  EXPECT_EQ(node_->status(kStart, {}).find(R"("cap_percent":20)"), std::string::npos)
+      << "it uses no GPU yet";
+  node_->step(kStart, core::Wanted{core::ClientId{1}, kGpu}, effects_);
+  EXPECT_NE(node_->status(kStart, {}).find(R"("cap_percent":20)"), std::string::npos)
+      << node_->status(kStart, {});
+  pod({}, kube::PodChange::Kind::changed);
+  EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{90, LimitSource::environment}));
+}
+
+TEST_F(NodePodsTest, ABadAnnotationIsSaidAndLeavesTheLimit) {
+  pod({{"nvshare.com/gpu-core-limit", "20"}});
+  slot();
+  const Tenant& tenant = join();
+  pod({{"nvshare.com/gpu-core-limit", "lots"}}, kube::PodChange::Kind::changed);
+  EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{20, LimitSource::annotation}));
+  ASSERT_EQ(tenant.annotation_errors.size(), 1U);
+  const std::string status = node_->status(kStart, {});
+  EXPECT_NE(status.find(R"("bad_annotations":1)"), std::string::npos) << status;
+  EXPECT_NE(status.find("lots"), std::string::npos) << status;
+  pod({{"nvshare.com/gpu-core-limit", "40"}}, kube::PodChange::Kind::changed);
+  EXPECT_EQ(tenant.limits.cores().value, 40U);
+  EXPECT_TRUE(tenant.annotation_errors.empty());
+}
+
+TEST_F(NodePodsTest, WhoHasAnothersSlotGetsWhatTheNodeGives) {
+  pod({{"nvshare.com/gpu-core-limit", "90"}});
+  slot("serve");
+  const Tenant& tenant = join();
+  EXPECT_EQ(tenant.standing, Standing::unverified);
+  EXPECT_EQ(tenant.standing_reason, "its slot is another pod's");
+  EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{50, LimitSource::defaults}));
+  EXPECT_NE(node_->status(kStart, {}).find(R"("standing":"unverified")"), std::string::npos);
+}
+
+TEST_F(NodePodsTest, TenantsOutsideOfPodsAreAsEver) {
+  Tenant tenant;
+  tenant.key = tenant.name = "process:1:2";
+  Wishes wishes;
+  wishes.core_limit = "90";
+  const Tenant& joined = node_->join(kStart, core::ClientId{1}, 100, tenant, wishes, effects_);
+  pod();
+  EXPECT_EQ(joined.standing, Standing::outside);
+  EXPECT_EQ(joined.limits.cores().value, 90U);
+}
+
+}  // namespace
+}  // namespace nvs::daemon

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/pods.h"
+
+#include <gtest/gtest.h>
+
+namespace nvs::daemon {
+namespace {
+
+const std::string kUid = "0a1b2c3d-1111-2222-3333-444455556666";
+
+kube::Pod pod(std::map<std::string, std::string> annotations = {}) {
+  return {kUid, "ml", "train", std::move(annotations)};
+}
+
+class PodsTest : public testing::Test {
+ protected:
+  PodsTest() { pods_.begin(); }
+
+  void use(const std::string& slot, const std::string& name) {
+    pods_.use_slot({slot, {"ml", name}, "main"});
+  }
+  std::string reason() const { return pods_.identify(kUid, "GPU-1::0").reason; }
+
+  Pods pods_;
+};
+
+TEST_F(PodsTest, WhoIsInNoPodIsOutside) {
+  EXPECT_EQ(pods_.identify("", "GPU-1::0").standing, Standing::outside);
+}
+
+TEST_F(PodsTest, WhereNobodyAsksEverybodyIsOutside) {
+  EXPECT_EQ(Pods().identify(kUid, "GPU-1::0").standing, Standing::outside);
+}
+
+TEST_F(PodsTest, BothMustKnowItByTheSameName) {
+  EXPECT_EQ(reason(), "the API server has not told of its pod");
+  pods_.set_pod(pod());
+  EXPECT_EQ(reason(), "the kubelet has not told of its slot");
+  use("GPU-1::0", "serve");
+  EXPECT_EQ(reason(), "its slot is another pod's");
+  EXPECT_EQ(pods_.identify(kUid, "GPU-1::0").standing, Standing::unverified);
+  use("GPU-1::0", "train");
+  const PodIdentity identity = pods_.identify(kUid, "GPU-1::0");
+  EXPECT_EQ(identity.standing, Standing::verified);
+  EXPECT_EQ(identity.pod->name, (PodName{"ml", "train"}));
+  EXPECT_EQ(identity.use->container, "main");
+}
+
+TEST_F(PodsTest, APodOfTheSameNameInAnotherNamespaceIsAnother) {
+  pods_.set_pod(pod());
+  pods_.use_slot({"GPU-1::0", {"other", "train"}, "main"});
+  EXPECT_EQ(reason(), "its slot is another pod's");
+}
+
+TEST_F(PodsTest, WhoDoesNotSayItsSlotIsUnverified) {
+  pods_.set_pod(pod());
+  EXPECT_EQ(pods_.identify(kUid, "").standing, Standing::unverified);
+}
+
+TEST_F(PodsTest, APodThatIsGoneIsNotBelieved) {
+  pods_.set_pod(pod());
+  use("GPU-1::0", "train");
+  pods_.remove_pod(kUid);
+  EXPECT_EQ(reason(), "the API server has not told of its pod");
+}
+
+TEST_F(PodsTest, AWholeListReplacesWhatWasThere) {
+  pods_.set_pod(pod());
+  use("GPU-1::0", "train");
+  use("GPU-1::1", "train");
+  pods_.begin_slots();
+  EXPECT_EQ(pods_.identify(kUid, "GPU-1::0").standing, Standing::verified) << "until it is whole";
+  use("GPU-1::1", "train");
+  pods_.end_slots();
+  EXPECT_EQ(reason(), "the kubelet has not told of its slot");
+  EXPECT_EQ(pods_.identify(kUid, "GPU-1::1").standing, Standing::verified);
+  EXPECT_EQ(pods_.slot_count(), 1U);
+}
+
+TEST_F(PodsTest, SingleSlotsComeAndGo) {
+  pods_.set_pod(pod());
+  use("GPU-1::0", "train");
+  pods_.free_slot("GPU-1::0");
+  EXPECT_EQ(reason(), "the kubelet has not told of its slot");
+}
+
+TEST_F(PodsTest, SlotsAreBounded) {
+  for (std::size_t i = 0; i < kSlotsMax + 10; ++i) use("slot" + std::to_string(i), "train");
+  EXPECT_EQ(pods_.slot_count(), kSlotsMax);
+  use("slot0", "serve");
+  EXPECT_EQ(pods_.slot_count(), kSlotsMax) << "one that is known can change";
+}
+
+TEST_F(PodsTest, AnAnnotationThatIsNotUnderstoodLeavesTheLimit) {
+  pods_.set_pod(pod({{"nvshare.com/gpu-memory-limit", "4Gi"}}));
+  const KnownPod& known = pods_.set_pod(
+      pod({{"nvshare.com/gpu-memory-limit", "4 elephants"}, {"nvshare.com/gpu-core-limit", "30"}}));
+  EXPECT_EQ(word_text(known.memory), "4Gi");
+  EXPECT_EQ(word_text(known.cores), "30");
+  ASSERT_EQ(known.errors.size(), 1U);
+  EXPECT_NE(known.errors[0].find("4 elephants"), std::string::npos) << known.errors[0];
+  EXPECT_TRUE(pods_.set_pod(pod()).memory.is_unset()) << "one that is removed is no limit";
+  EXPECT_TRUE(pods_.set_pod(pod()).errors.empty());
+}
+
+}  // namespace
+}  // namespace nvs::daemon
