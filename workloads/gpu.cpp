@@ -18,6 +18,15 @@ Driver load_driver(const std::string& path) {
       driver.error()));
 }
 
+std::string uuid_text(const CUuuid& uuid) {
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
 }  // namespace
 
 Gpu::Gpu(const GpuOptions& options)
@@ -33,6 +42,12 @@ Gpu::Gpu(const GpuOptions& options)
   std::array<char, 128> name{};
   NVS_CU(*this, cuDeviceGetName, name.data(), static_cast<int>(name.size()), device_);
   name_ = name.data();
+  CUuuid uuid{};
+  // The newer one, since 11.4, knows the parts of a GPU that is divided (MIG).
+  const bool is_new = driver_.cuDeviceGetUuid_v2 != nullptr;
+  call("cuDeviceGetUuid", is_new ? driver_.cuDeviceGetUuid_v2 : driver_.cuDeviceGetUuid, &uuid,
+       device_);
+  uuid_ = uuid_text(uuid);
   NVS_CU(*this, cuDeviceGetAttribute, &multiprocessors_, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
          device_);
   CUcontext context = nullptr;

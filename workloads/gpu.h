@@ -39,6 +39,8 @@ class Gpu {
   // otherwise.
   double time_factor() const { return time_factor_; }
   const std::string& name() const { return name_; }
+  // "GPU-…", as nvidia-smi writes it: in a container every GPU is number 0.
+  const std::string& uuid() const { return uuid_; }
   int multiprocessors() const { return multiprocessors_; }
   MemoryKind memory_kind() const { return memory_kind_; }
   CUstream stream() const { return stream_; }
@@ -61,6 +63,7 @@ class Gpu {
   CUdevice device_ = 0;
   CUstream stream_ = nullptr;
   std::string name_;
+  std::string uuid_;
   int multiprocessors_ = 0;
 };
 

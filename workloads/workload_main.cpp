@@ -88,8 +88,8 @@ void print_header(const Options& options, const Gpu& gpu, const RunLimits& limit
                                    ? fmt::format("{} iterations", limits.iterations)
                                    : fmt::format("{} s", limits.seconds);
   const char* managed = options.gpu.memory == MemoryKind::kManaged ? " of managed memory" : "";
-  fmt::print("{}: {}{} on GPU {} ({}{}), {}{}\n", options.label, format_size(options.run.bytes),
-             managed, options.gpu.device, gpu.name(), scale, how_long,
+  fmt::print("{}: {}{} on GPU {} ({}, {}{}), {}{}\n", options.label, format_size(options.run.bytes),
+             managed, options.gpu.device, gpu.name(), gpu.uuid(), scale, how_long,
              options.rewrite == Rewrite::kAll ? ", all data rewritten in each" : "");
   std::fflush(stdout);
 }
