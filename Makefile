@@ -60,7 +60,8 @@ tidy: ## Run clang-tidy over all sources.
 
 .PHONY: format
 format: ## Format all sources, and write the generated documents anew.
-	@$(install) build test; $(PYTHON) tools/lint/format.py; $(PYTHON) tools/gen_docs.py
+	@$(install) build test; $(PYTHON) tools/lint/format.py; \
+	  $(PYTHON) tools/gen_docs.py; $(PYTHON) tools/gen_kustomize.py
 
 .PHONY: clean
 clean: ## Remove the build folder.

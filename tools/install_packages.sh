@@ -15,10 +15,13 @@ wanted_packages() {
 }
 
 missing_packages() {
-  local package status
+  local package name status
   for package in "$@"; do
-    status="$(dpkg-query --show --showformat='${db:Status-Abbrev}' "$package" 2>/dev/null || true)"
-    case "$status" in ii*) ;; *) echo "$package" ;; esac
+    for name in ${package//|/ }; do
+      status="$(dpkg-query --show --showformat='${db:Status-Abbrev}' "$name" 2>/dev/null || true)"
+      case "$status" in ii*) continue 2 ;; esac
+    done
+    echo "${package%%|*}"
   done
 }
 

@@ -1,0 +1,85 @@
+{{/* SPDX-License-Identifier: Apache-2.0 */}}
+{{/* The flags of our programs, and paths that programs and hosts agree on: named here alone. */}}
+
+{{- define "nvshare.runFolder" -}}/var/run/nvshare{{- end }}
+{{- define "nvshare.hostFolder" -}}/var/lib/nvshare{{- end }}
+{{- define "nvshare.cdiFolder" -}}/var/run/cdi{{- end }}
+{{- define "nvshare.configFolder" -}}/etc/nvshare/device-plugin{{- end }}
+{{- define "nvshare.featuresFolder" -}}/etc/kubernetes/node-feature-discovery/features.d{{- end }}
+{{- define "nvshare.devicePluginsFolder" -}}/var/lib/kubelet/device-plugins{{- end }}
+{{- define "nvshare.podResourcesFolder" -}}/var/lib/kubelet/pod-resources{{- end }}
+
+{{/* One line for each flag that has a value. */}}
+{{- define "nvshare.flags" -}}
+{{- range $flag, $value := . }}
+{{- if not (kindIs "invalid" $value) }}
+- {{ printf "--%s=%s" $flag (toString $value) | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "nvshare.scheduler.args" -}}
+{{- $scheduler := .Values.scheduler -}}
+{{- include "nvshare.flags" (dict
+  "folder" (include "nvshare.runFolder" .)
+  "host-memory" $scheduler.hostMemory
+  "window" $scheduler.window
+  "turn" $scheduler.turn
+  "mode" $scheduler.mode
+  "memory-limit" $scheduler.memoryLimit
+  "core-limit" $scheduler.coreLimit
+  "gpu-memory" $scheduler.gpuMemory
+  "log-level" $scheduler.logLevel) }}
+{{- if not $scheduler.watchPods }}
+- "--kube=off"
+{{- end }}
+{{- range $scheduler.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}
+
+{{/* Of one config: root, and the name of the config, which is empty if there is none. */}}
+{{- define "nvshare.devicePlugin.args" -}}
+{{- $plugin := .root.Values.devicePlugin -}}
+{{- include "nvshare.flags" (dict
+  "strategy" $plugin.strategy
+  "replicas" $plugin.replicas
+  "log-level" $plugin.logLevel) }}
+{{- if .config }}
+- {{ printf "--config-file=%s/%s" (include "nvshare.configFolder" .root) .config | quote }}
+{{- end }}
+{{- if eq (include "nvshare.nodeLabels" .root) "nfd" }}
+- {{ printf "--node-labels-file=%s/nvshare" (include "nvshare.featuresFolder" .root) | quote }}
+{{- end }}
+{{- range $plugin.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}
+
+{{/* Exit code 0: it answers. The admin socket serves its own container. */}}
+{{- define "nvshare.scheduler.probe" -}}
+exec:
+  command: [nvsharectl, "--folder", {{ include "nvshare.runFolder" . }}, status]
+{{- end }}
+
+{{/* Its socket is in the kubelet's folder once it has registered. */}}
+{{- define "nvshare.devicePlugin.probe" -}}
+exec:
+  command:
+    - sh
+    - -c
+    - test -n "$(find {{ include "nvshare.devicePluginsFolder" . }} -maxdepth 1 -type s -name 'nvshare*')"
+{{- end }}
+
+{{/* What is left on a host when both daemons are gone. The folder goes once no daemon holds its lock. */}}
+{{- define "nvshare.cleanup.script" -}}
+set -eu
+run=/host/run/nvshare
+if [ -e "$run/lock" ]; then flock --timeout 60 "$run/lock" true; fi
+rm -rf "$run" /host/lib/nvshare
+rm -f /host/run/cdi/nvshare.com-*
+rmdir /host/run/cdi 2>/dev/null || true
+{{- if eq (include "nvshare.nodeLabels" .) "nfd" }}
+rm -f /host/features.d/nvshare
+{{- end }}
+{{- end }}

@@ -1,0 +1,24 @@
+{{/* SPDX-License-Identifier: Apache-2.0 */}}
+{{/* Makes nothing, and refuses what the schema cannot. */}}
+{{- define "nvshare.validate" -}}
+{{- if and (eq (include "nvshare.namespace" .) "default") (not .Values.allowDefaultNamespace) -}}
+{{- fail "nvshare in the namespace default is most likely a mistake: use --namespace nvshare-system --create-namespace, or set allowDefaultNamespace" -}}
+{{- end -}}
+{{- if and .Values.config.map .Values.config.name -}}
+{{- fail "config.map and config.name exclude each other" -}}
+{{- end -}}
+{{- if and .Values.config.name (not .Values.config.names) -}}
+{{- fail "config.name needs config.names: which keys of the ConfigMap are configs" -}}
+{{- end -}}
+{{- $configs := .Values.config.names -}}
+{{- if .Values.config.map }}{{ $configs = keys .Values.config.map }}{{ end -}}
+{{- if and (gt (len $configs) 1) (not .Values.config.default) -}}
+{{- fail "config.default must say which of the configs nodes without a label get" -}}
+{{- end -}}
+{{- if and .Values.config.default (not (has .Values.config.default $configs)) -}}
+{{- fail (printf "config.default is %s, and no config is called so" .Values.config.default) -}}
+{{- end -}}
+{{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) -}}
+{{- fail "metrics.serviceMonitor.enabled needs metrics.enabled" -}}
+{{- end -}}
+{{- end }}

@@ -1,0 +1,365 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the Helm chart makes of its values, held against the types of the API and our promises."""
+
+import re
+import unittest
+
+from deploy_case import CHART, ROOT, DeployCase, chart, pod_of
+from template_text import TemplateError
+
+MONITORING = "monitoring.coreos.com/v1"
+NFD = "nfd.k8s-sigs.io/v1alpha1"
+
+
+def values_file(name):
+    return chart.load_yaml((CHART / f"ci/{name}-values.yaml").read_text("utf-8"))
+
+
+def args_of(manifest):
+    return pod_of(manifest)["containers"][0]["args"]
+
+
+def volumes_of(manifest):
+    return {volume["name"]: volume for volume in pod_of(manifest)["volumes"]}
+
+
+class ChartCase(DeployCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.chart = chart.Chart(CHART)
+
+    def render(self, values=None, api_versions=(), **release):
+        manifests = self.chart.manifests(values, api_versions, **release)
+        self.assert_valid(manifests, [("ConfigMap", "my-configs")])
+        return manifests
+
+    def refuse(self, values, words, **release):
+        with self.assertRaises(TemplateError) as caught:
+            self.chart.manifests(values, **release)
+        self.assertIn(words, str(caught.exception))
+
+
+class EveryChart(ChartCase):
+    """Whatever the values are."""
+
+    def test_values_files_make_valid_manifests(self):
+        files = sorted((CHART / "ci").glob("*-values.yaml"))
+        self.assertGreaterEqual(len(files), 5)
+        for file in files:
+            values = chart.load_yaml(file.read_text("utf-8"))
+            for api_versions in ((), (MONITORING, NFD)):
+                with self.subTest(file.name, api_versions=api_versions):
+                    self.render(values, api_versions)
+
+    def test_everything_sets_every_value(self):
+        """A value that is new gets into the values file that the tests render."""
+        given = chart.merged(values_file("everything"), values_file("minimal"))
+        given = chart.merged(given, {"allowDefaultNamespace": 1, "nameOverride": 1})
+        given = chart.merged(given, {"resourceQuota": 1, "config": {"map": 1}})
+        given = chart.merged(given, {"scheduler": {"image": 1}})
+        given = chart.merged(given, {"devicePlugin": {"image": 1, "tag": 1, "resources": 1}})
+
+        def missing(defaults, others, path):
+            for key, value in defaults.items():
+                if key not in others:
+                    yield path + key
+                elif isinstance(value, dict) and isinstance(others[key], dict):
+                    yield from missing(value, others[key], f"{path}{key}.")
+
+        self.assertEqual(list(missing(self.chart.values, given, "")), [])
+
+    def test_every_value_is_in_the_schema(self):
+        def unknown(values, schema, path):
+            for key, value in values.items():
+                inner = schema.get("properties", {}).get(key)
+                if inner is None:
+                    yield path + key
+                elif isinstance(value, dict) and "properties" in inner:
+                    yield from unknown(value, inner, f"{path}{key}.")
+
+        self.assertEqual(list(unknown(self.chart.values, self.chart.schema, "")), [])
+
+    def test_versions_are_those_of_the_project(self):
+        project = (ROOT / "CMakeLists.txt").read_text("utf-8")
+        version = re.search(r"project\(nvshare VERSION (\S+)", project).group(1)
+        self.assertEqual(self.chart.about["appVersion"], version)
+        self.assertEqual(self.chart.about["version"], version)
+
+    def test_no_pod_has_more_rights_than_it_needs(self):
+        for manifest in self.render(values_file("everything"), [MONITORING]):
+            if "template" not in manifest.get("spec", {}):
+                continue
+            pod = pod_of(manifest)
+            name = manifest["metadata"]["name"]
+            for container in pod["containers"] + pod.get("initContainers", []):
+                context = container["securityContext"]
+                self.assertEqual(context["capabilities"], {"drop": ["ALL"]}, name)
+                self.assertIs(context["allowPrivilegeEscalation"], False, name)
+                self.assertIs(context["readOnlyRootFilesystem"], True, name)
+                self.assertEqual(context["seccompProfile"], {"type": "RuntimeDefault"}, name)
+                self.assertNotIn("privileged", context)
+            self.assertEqual(pod.get("hostPID", False), name.endswith("-scheduler"), name)
+            for forbidden in ("hostNetwork", "hostIPC"):
+                self.assertNotIn(forbidden, pod)
+
+    def test_only_the_scheduler_and_who_waits_for_the_cleanup_may_ask_the_server(self):
+        manifests = self.render(values_file("everything"))
+        rules = {
+            one["metadata"]["name"]: one["rules"]
+            for one in manifests
+            if one["kind"] in ("ClusterRole", "Role")
+        }
+        pods = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}
+        cleanup = {
+            "apiGroups": ["apps"],
+            "resources": ["daemonsets"],
+            "resourceNames": ["gpu-sharing-cleanup"],
+            "verbs": ["get", "list", "watch"],
+        }
+        expected = {"gpu-sharing-scheduler": [pods], "gpu-sharing-cleanup": [cleanup]}
+        self.assertEqual(rules, expected)
+        for manifest in manifests:
+            if manifest["kind"] == "DaemonSet":
+                self.assertIs(pod_of(manifest)["automountServiceAccountToken"], False)
+            if manifest["kind"] == "ServiceAccount":
+                self.assertIs(manifest["automountServiceAccountToken"], False)
+
+
+class Scheduler(ChartCase):
+    def scheduler(self, **values):
+        return self.one(self.render({"scheduler": values}), "DaemonSet", "nvshare-scheduler")
+
+    def test_memory_is_what_is_lent_and_512_mi(self):
+        for lent, whole in (("0", "512Mi"), ("64Mi", "576Mi"), ("1536Mi", "2048Mi"),
+                            ("8Gi", "8704Mi"), ("300Gi", "307712Mi")):
+            with self.subTest(lent):
+                manifest = self.scheduler(hostMemory=lent)
+                resources = pod_of(manifest)["containers"][0]["resources"]
+                self.assertEqual(resources["requests"]["memory"], whole)
+                self.assertEqual(resources["limits"], {"memory": whole})
+                self.assertIn(f"--host-memory={lent}", args_of(manifest))
+
+    def test_what_the_daemon_would_refuse_is_refused(self):
+        for lent in ("8", "63Mi", "8GB", "08Gi", "-1Gi", "1.5Gi", ""):
+            self.refuse({"scheduler": {"hostMemory": lent}}, "scheduler.hostMemory")
+        self.refuse({"scheduler": {"coreLimit": 101}}, "coreLimit")
+        self.refuse({"scheduler": {"mode": "fast"}}, "scheduler.mode")
+        self.refuse({"scheduler": {"window": "20"}}, "scheduler.window")
+
+    def test_null_is_no_flag(self):
+        expected = ["--folder=/var/run/nvshare", "--host-memory=8Gi"]
+        self.assertEqual(args_of(self.scheduler()), expected)
+        self.assertEqual(
+            args_of(self.scheduler(mode="serial", turn="1m", coreLimit=40, extraArgs=["--x"])),
+            ["--core-limit=40", *expected, "--mode=serial", "--turn=1m", "--x"],
+        )
+
+    def test_token_is_projected_where_it_is_used(self):
+        token = volumes_of(self.scheduler())["token"]["projected"]["sources"]
+        self.assertEqual(token[0]["serviceAccountToken"]["path"], "token")
+        self.assertEqual(token[1]["configMap"]["items"][0]["path"], "ca.crt")
+
+    def test_without_watching_there_are_neither_rights_nor_token(self):
+        manifests = self.render({"scheduler": {"watchPods": False}})
+        daemon = self.one(manifests, "DaemonSet", "nvshare-scheduler")
+        self.assertNotIn("token", volumes_of(daemon))
+        self.assertIn("--kube=off", args_of(daemon))
+        self.assertNotIn("ClusterRole", {one["kind"] for one in manifests})
+
+    def test_never_two_at_a_time(self):
+        for manifest in self.render():
+            if manifest["kind"] == "DaemonSet" and "cleanup" not in manifest["metadata"]["name"]:
+                rolling = manifest["spec"]["updateStrategy"]["rollingUpdate"]
+                self.assertEqual(rolling, {"maxUnavailable": 1, "maxSurge": 0})
+
+    def test_plugin_rolls_without_it(self):
+        before = self.one(self.render(), "DaemonSet", "nvshare-scheduler")
+        values = {"devicePlugin": {"tag": "9.9.9", "replicas": 3}, "config": {"map": {"a": "b"}}}
+        manifests = self.render(values)
+        self.assertEqual(self.one(manifests, "DaemonSet", "nvshare-scheduler"), before)
+        plugin = self.one(manifests, "DaemonSet", "nvshare-device-plugin")
+        self.assertEqual(pod_of(plugin)["containers"][0]["image"], "nvshare-device-plugin:9.9.9")
+
+    def test_new_chart_alone_starts_nothing_anew(self):
+        def templates(manifests):
+            sets = [one for one in manifests if one["kind"] == "DaemonSet"]
+            return [one["spec"]["template"] for one in sets]
+
+        values = {"image": {"tag": "1"}}
+        before = templates(self.render(values))
+        newer = chart.Chart(CHART)
+        newer.about |= {"version": "7.0.0", "appVersion": "7.0.0"}
+        self.assertEqual(templates(newer.manifests(values)), before)
+
+
+class DevicePlugin(ChartCase):
+    def plugins(self, values, api_versions=()):
+        manifests = self.render(values, api_versions)
+        return {
+            one["metadata"]["name"]: one
+            for one in manifests
+            if one["kind"] == "DaemonSet" and "device-plugin" in one["metadata"]["name"]
+        }
+
+    def expressions(self, manifest):
+        affinity = pod_of(manifest)["affinity"]["nodeAffinity"]
+        terms = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+        return [term["matchExpressions"] for term in terms]
+
+    def test_without_config(self):
+        (plugin,) = self.plugins({}).values()
+        self.assertEqual(args_of(plugin), ["--strategy=ld-so-preload"])
+        self.assertNotIn("config", volumes_of(plugin))
+        self.assertEqual([len(one) for one in self.expressions(plugin)], [1, 1, 1])
+
+    def test_folders_and_not_sockets(self):
+        (plugin,) = self.plugins({"kubeletPath": "/k"}).values()
+        paths = {name: one["hostPath"] for name, one in volumes_of(plugin).items()}
+        expected = {
+            "device-plugins": {"path": "/k/device-plugins", "type": "Directory"},
+            "pod-resources": {"path": "/k/pod-resources", "type": "Directory"},
+            "run": {"path": "/var/run/nvshare", "type": "DirectoryOrCreate"},
+            "library": {"path": "/var/lib/nvshare", "type": "DirectoryOrCreate"},
+        }
+        self.assertEqual(paths, expected)
+        mounts = pod_of(plugin)["containers"][0]["volumeMounts"]
+        by_name = {one["name"]: one for one in mounts}
+        # The kubelet is told the path of the library, so it is the same inside.
+        self.assertEqual(by_name["library"]["mountPath"], "/var/lib/nvshare")
+        read_only = sorted(name for name, one in by_name.items() if one.get("readOnly"))
+        self.assertEqual(read_only, ["pod-resources", "run"])
+
+    def test_one_config_is_for_all_nodes(self):
+        (plugin,) = self.plugins({"config": {"map": {"only": "version: v1"}}}).values()
+        self.assertIn("--config-file=/etc/nvshare/device-plugin/only", args_of(plugin))
+        self.assertEqual([len(one) for one in self.expressions(plugin)], [1, 1, 1])
+
+    def test_label_of_a_node_chooses_its_config(self):
+        plugins = self.plugins(values_file("time-slicing"))
+        self.assertEqual(set(plugins), {"nvshare-device-plugin", "nvshare-device-plugin-many"})
+        label = "nvshare.com/device-plugin.config"
+        chosen = {"key": label, "operator": "In", "values": ["many"]}
+        others = {"key": label, "operator": "NotIn", "values": ["many"]}
+        for expressions in self.expressions(plugins["nvshare-device-plugin-many"]):
+            self.assertEqual(expressions[1:], [chosen])
+        for expressions in self.expressions(plugins["nvshare-device-plugin"]):
+            self.assertEqual(expressions[1:], [others])
+        few, many = plugins["nvshare-device-plugin"], plugins["nvshare-device-plugin-many"]
+        self.assertIn("--config-file=/etc/nvshare/device-plugin/few", args_of(few))
+        self.assertIn("--config-file=/etc/nvshare/device-plugin/many", args_of(many))
+
+    def test_node_label_works_where_all_nodes_are_meant(self):
+        values = chart.merged(values_file("time-slicing"), {"nodeTerms": []})
+        many = self.plugins(values)["nvshare-device-plugin-many"]
+        (expressions,) = self.expressions(many)
+        self.assertEqual(len(expressions), 1)
+
+    def test_changed_config_rolls_its_own_plugin(self):
+        def sums(values):
+            return {
+                name: one["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
+                for name, one in self.plugins(values).items()
+            }
+
+        values = values_file("time-slicing")
+        before = sums(values)
+        after = sums(chart.merged(values, {"config": {"map": {"many": "version: v1"}}}))
+        changed = {name for name in before if before[name] != after[name]}
+        self.assertEqual(changed, {"nvshare-device-plugin-many"})
+
+    def test_config_map_holds_the_files_as_they_are(self):
+        values = values_file("time-slicing")
+        self.assertEqual(
+            self.one(self.render(values), "ConfigMap")["data"], values["config"]["map"]
+        )
+
+    def test_wrong_configs_are_refused(self):
+        self.refuse({"config": {"map": {"a": "x", "b": "y"}}}, "config.default must say")
+        self.refuse({"config": {"map": {"a": "x"}, "default": "b"}}, "no config is called so")
+        self.refuse({"config": {"map": {"a": "x"}, "name": "b"}}, "exclude each other")
+        self.refuse({"config": {"name": "b"}}, "config.names")
+        self.refuse({"config": {"map": {"a": {"version": "v1"}}}}, "config.map.a")
+
+    def test_cdi_has_its_folder(self):
+        (plugin,) = self.plugins(values_file("cdi")).values()
+        self.assertEqual(volumes_of(plugin)["cdi"]["hostPath"]["path"], "/var/run/cdi")
+        self.assertIn("--strategy=cdi-cri", args_of(plugin))
+
+    def test_labels_of_nodes_where_somebody_reads_the_file(self):
+        for values, api_versions, is_there in (
+            ({}, (), False),
+            ({}, (NFD,), True),
+            ({"nodeLabels": "nfd"}, (), True),
+            ({"nodeLabels": "none"}, (NFD,), False),
+        ):
+            (plugin,) = self.plugins(values, api_versions).values()
+            has_flag = any(one.startswith("--node-labels-file=") for one in args_of(plugin))
+            self.assertEqual((has_flag, "features" in volumes_of(plugin)), (is_there, is_there))
+
+
+class TheRest(ChartCase):
+    def test_default_namespace_is_refused(self):
+        self.refuse({}, "nvshare-system", Namespace="default")
+        self.refuse({"namespaceOverride": "default"}, "nvshare-system")
+        self.render({"allowDefaultNamespace": True}, Namespace="default")
+
+    def test_unknown_values_are_refused(self):
+        self.refuse({"schedular": {}}, "schedular is not known")
+        self.refuse({"scheduler": {"hostmemory": "1Gi"}}, "scheduler.hostmemory is not known")
+        self.refuse({"devicePlugin": {"strategy": "ldpreload"}}, "devicePlugin.strategy")
+        self.refuse({"image": {"tag": 1.2}}, "image.tag")
+
+    def test_quota_goes_with_the_priority_class(self):
+        quota = self.one(self.render(), "ResourceQuota")
+        (scope,) = quota["spec"]["scopeSelector"]["matchExpressions"]
+        self.assertEqual(scope["values"], ["system-node-critical"])
+        for values in ({"priorityClassName": "mine"}, {"resourceQuota": {"create": False}}):
+            self.assertNotIn("ResourceQuota", {one["kind"] for one in self.render(values)})
+
+    def test_service_monitor_needs_its_type(self):
+        values = values_file("monitoring")
+        kinds = {one["kind"] for one in self.render(values)}
+        self.assertIn("Service", kinds)
+        self.assertNotIn("ServiceMonitor", kinds)
+        manifests = self.render(values, [MONITORING])
+        monitor = self.one(manifests, "ServiceMonitor")
+        self.assertIs(monitor["spec"]["endpoints"][0]["honorLabels"], True)
+        labels = self.one(manifests, "Service")["metadata"]["labels"].items()
+        self.assertLessEqual(monitor["spec"]["selector"]["matchLabels"].items(), labels)
+        self.refuse({"metrics": {"serviceMonitor": {"enabled": True}}}, "needs metrics.enabled")
+
+    def test_runtime_class(self):
+        self.refuse({"createRuntimeClass": True}, "needs runtimeClassName")
+        manifests = self.render({"createRuntimeClass": True, "runtimeClassName": "nvidia"})
+        self.assertEqual(self.one(manifests, "RuntimeClass")["handler"], "nvidia")
+        daemon = self.one(manifests, "DaemonSet", "nvshare-scheduler")
+        self.assertEqual(pod_of(daemon)["runtimeClassName"], "nvidia")
+
+    def test_cleanup_is_a_hook_in_order(self):
+        """The pods before who waits for them, and nothing of it stays."""
+        weights = {}
+        for manifest in self.render():
+            annotations = manifest["metadata"].get("annotations", {})
+            if "cleanup" not in manifest["metadata"]["name"]:
+                self.assertNotIn("helm.sh/hook", annotations)
+                continue
+            self.assertEqual(annotations["helm.sh/hook"], "post-delete")
+            self.assertIn("hook-succeeded", annotations["helm.sh/hook-delete-policy"])
+            weights[manifest["kind"]] = int(annotations["helm.sh/hook-weight"])
+        self.assertLess(weights["ServiceAccount"], weights["DaemonSet"])
+        self.assertLess(weights["RoleBinding"], weights["DaemonSet"])
+        self.assertLess(weights["DaemonSet"], weights["Job"])
+
+    def test_notes_say_what_is_so(self):
+        def notes(values, **more):
+            return self.chart.render(values, **more)[chart.NOTES]
+
+        self.assertIn("nvshare-system", notes({}))
+        self.assertNotIn("stays on the nodes", notes({}))
+        self.assertIn("stays on the nodes", notes({"cleanup": {"enabled": False}}))
+        self.assertIn("no ServiceMonitor", notes(values_file("monitoring")))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the pods of an uninstallation do on a host, with a folder in its place."""
+
+import fcntl
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from deploy_case import CHART, DeployCase, chart, pod_of
+
+# What we leave on hosts, and what is others'.
+OURS = (
+    "run/nvshare/lock",
+    "run/nvshare/state.json",
+    "run/nvshare/tenant/scheduler.sock",
+    "lib/nvshare/0.1.0/libnvshare.so",
+    "lib/nvshare/0.2.0/libnvshare.so",
+    "run/cdi/nvshare.com-gpu.json",
+    "features.d/nvshare",
+)
+THEIRS = ("run/nvshare.pid", "run/cdi/nvidia.yaml", "lib/kubelet/config.yaml", "features.d/gfd")
+
+
+class Cleanup(DeployCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.host = pathlib.Path(folder.name)
+
+    def fill(self, *paths):
+        for path in paths:
+            (self.host / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.host / path).write_text("x")
+
+    def left(self):
+        files = (path for path in self.host.rglob("*") if path.is_file())
+        return sorted(str(path.relative_to(self.host)) for path in files)
+
+    def run_script(self, patience=60):
+        manifests = chart.Chart(CHART).manifests({"nodeLabels": "nfd"})
+        (container,) = pod_of(self.one(manifests, "DaemonSet", "nvshare-cleanup"))["initContainers"]
+        self.assertEqual(container["command"], ["sh", "-c"])
+        (script,) = container["args"]
+        mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+        self.assertEqual(mounts, {"/host/run", "/host/lib", "/host/features.d"})
+        script = script.replace("/host", str(self.host))
+        script = script.replace("--timeout 60", f"--timeout {patience}")
+        return subprocess.run(["sh", "-c", script], check=False, timeout=60).returncode
+
+    def test_nothing_of_ours_stays(self):
+        self.fill(*OURS, *THEIRS)
+        self.assertEqual(self.run_script(), 0)
+        self.assertEqual(self.left(), sorted(THEIRS))
+        self.assertFalse((self.host / "run/nvshare").exists())
+        self.assertFalse((self.host / "lib/nvshare").exists())
+
+    def test_folder_of_cdi_that_was_ours_alone(self):
+        self.fill(*OURS)
+        self.assertEqual(self.run_script(), 0)
+        self.assertEqual(sorted(path.name for path in (self.host / "run").iterdir()), [])
+
+    def test_again_and_where_nothing_was(self):
+        for folder in ("run", "lib", "features.d"):
+            (self.host / folder).mkdir()
+        self.assertEqual(self.run_script(), 0)
+        self.assertEqual(self.run_script(), 0)
+
+    def test_daemon_that_still_runs_is_not_robbed(self):
+        self.fill(*OURS)
+        with open(self.host / "run/nvshare/lock", "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.assertNotEqual(self.run_script(patience=0), 0)
+            self.assertEqual(self.left(), sorted(OURS))
+        self.assertEqual(self.run_script(), 0)
+        self.assertEqual(self.left(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
