@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every flag that the manifests give a program is one that it has.
+
+usage: flags_test.py PROGRAM... [-- UNITTEST_ARGUMENT...]   those that are built
+"""
+
+import pathlib
+import subprocess
+import sys
+import unittest
+
+from deploy_case import CHART, DeployCase, chart, pod_of
+
+PROGRAMS = {}
+# Flags of the parts that watch pods and offer GPUs, for as long as a program does not have them.
+TO_COME = {"nvshare-scheduler": {"--kube"}}
+
+
+def commands_of(manifests):
+    """Program and flags of every container and probe."""
+    for manifest in manifests:
+        if manifest["kind"] != "DaemonSet":
+            continue
+        for container in pod_of(manifest)["containers"]:
+            yield container["command"][0], container.get("args", [])
+            for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+                if probe in container:
+                    program, *words = container[probe]["exec"]["command"]
+                    yield program, words
+
+
+class Flags(DeployCase):
+    def manifests(self):
+        nvshare = chart.Chart(CHART)
+        for file in [None, *sorted((CHART / "ci").glob("*-values.yaml"))]:
+            values = chart.load_yaml(file.read_text("utf-8")) if file else {}
+            # These are there to show that they get through.
+            for part in ("scheduler", "devicePlugin"):
+                values = chart.merged(values, {part: {"extraArgs": []}})
+            yield from nvshare.manifests(values, ["nfd.k8s-sigs.io/v1alpha1"])
+
+    def test_programs_have_them(self):
+        checked = set()
+        for program, words in commands_of(self.manifests()):
+            if program not in PROGRAMS:
+                continue
+            flags = {word.partition("=")[0] for word in words if word.startswith("--")}
+            shown = subprocess.run(
+                [PROGRAMS[program], "--help"], capture_output=True, text=True, check=True
+            ).stdout
+            for flag in flags - TO_COME.get(program, set()):
+                self.assertIn(f"{flag} ", shown, f"{program} has no {flag}")
+            checked.add(program)
+        self.assertEqual(checked, set(PROGRAMS))
+
+    def test_daemon_takes_them_as_they_are_written(self):
+        """Up to the one that is wrong on purpose: the others were read."""
+        for program, words in commands_of(self.manifests()):
+            if program != "nvshare-scheduler" or "--kube=off" in words:
+                continue
+            words = [word for word in words if not word.startswith("--window=")]
+            done = subprocess.run(
+                [PROGRAMS[program], *words, "--window=wrong"], capture_output=True, text=True,
+                check=False,
+            )
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("--window is a time", done.stderr)
+
+
+if __name__ == "__main__":
+    own = sys.argv[1:]
+    rest = []
+    if "--" in own:
+        own, rest = own[: own.index("--")], own[own.index("--") + 1 :]
+    PROGRAMS = {pathlib.Path(path).name: path for path in own}
+    unittest.main(argv=sys.argv[:1] + rest)
