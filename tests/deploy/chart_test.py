@@ -209,9 +209,24 @@ class DevicePlugin(ChartCase):
 
     def test_without_config(self):
         (plugin,) = self.plugins({}).values()
-        self.assertEqual(args_of(plugin), ["--strategy=ld-so-preload"])
+        self.assertEqual(args_of(plugin), ["--injection=ld-so-preload", "--probes=:9403"])
         self.assertNotIn("config", volumes_of(plugin))
         self.assertEqual([len(one) for one in self.expressions(plugin)], [1, 1, 1])
+
+    def test_probes_ask_where_it_listens(self):
+        (plugin,) = self.plugins({"devicePlugin": {"probePort": 8000}}).values()
+        self.assertIn("--probes=:8000", args_of(plugin))
+        (container,) = pod_of(plugin)["containers"]
+        self.assertEqual(container["ports"], [{"name": "probes", "containerPort": 8000}])
+        for probe, path in (("liveness", "/healthz"), ("readiness", "/readyz")):
+            asked = container[f"{probe}Probe"]["httpGet"]
+            self.assertEqual(asked, {"path": path, "port": "probes"})
+
+    def test_what_else_it_offers(self):
+        values = {"memoryRatio": 1.5, "offerCores": True, "replicas": 4}
+        (plugin,) = self.plugins({"devicePlugin": values}).values()
+        for flag in ("--memory-ratio=1.5", "--cores", "--replicas=4"):
+            self.assertIn(flag, args_of(plugin))
 
     def test_folders_and_not_sockets(self):
         (plugin,) = self.plugins({"kubeletPath": "/k"}).values()
@@ -284,12 +299,14 @@ class DevicePlugin(ChartCase):
     def test_cdi_has_its_folder(self):
         (plugin,) = self.plugins(values_file("cdi")).values()
         self.assertEqual(volumes_of(plugin)["cdi"]["hostPath"]["path"], "/var/run/cdi")
-        self.assertIn("--strategy=cdi-cri", args_of(plugin))
+        self.assertIn("--injection=cdi-cri", args_of(plugin))
 
     def test_labels_of_nodes_where_somebody_reads_the_file(self):
+        auto = {"nodeLabels": "auto"}
         for values, api_versions, is_there in (
-            ({}, (), False),
-            ({}, (NFD,), True),
+            ({}, (NFD,), False),
+            (auto, (), False),
+            (auto, (NFD,), True),
             ({"nodeLabels": "nfd"}, (), True),
             ({"nodeLabels": "none"}, (NFD,), False),
         ):
@@ -307,7 +324,7 @@ class TheRest(ChartCase):
     def test_unknown_values_are_refused(self):
         self.refuse({"schedular": {}}, "schedular is not known")
         self.refuse({"scheduler": {"hostmemory": "1Gi"}}, "scheduler.hostmemory is not known")
-        self.refuse({"devicePlugin": {"strategy": "ldpreload"}}, "devicePlugin.strategy")
+        self.refuse({"devicePlugin": {"injection": "ldpreload"}}, "devicePlugin.injection")
         self.refuse({"image": {"tag": 1.2}}, "image.tag")
 
     def test_quota_goes_with_the_priority_class(self):

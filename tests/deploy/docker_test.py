@@ -11,7 +11,7 @@ from deploy_case import CHART, DEPLOY, ROOT, DeployCase, chart, pod_of
 
 FOLDER = DEPLOY / "docker"
 # In every image: what the chart may call that is not ours.
-OF_DEBIAN = {"sh", "sleep", "flock", "find", "rm", "rmdir", "test"}
+OF_DEBIAN = {"sh", "sleep"}
 ARTIFACT = re.compile(r"/src/build/(bin|lib)/(.+)")
 
 
@@ -108,14 +108,18 @@ class Images(DeployCase):
             self.assertLessEqual(set(re.findall(r"--preset (\S+)", run)), names)
             for groups in re.findall(r"install_packages.sh ([\w ]+)", run):
                 for group in groups.split():
-                    self.assertRegex(packages, rf"(?m)^{group} ")
+                    if group != "plugin" or (ROOT / "src/device_plugin").exists():
+                        self.assertRegex(packages, rf"(?m)^{group} ")
 
     def test_images_are_small_and_begin_alike(self):
         self.assertEqual({stage.base for stage in self.stages.values()}, {"debian:12-slim"})
         for name, stage in self.stages.items():
             if name != "build":
-                self.assertEqual(stage.runs, [])
                 self.assertIn(stage.entry, stage.programs())
+            for run in stage.runs if name != "build" else ():
+                # What is installed leaves no lists behind, and brings nothing along.
+                self.assertIn("--no-install-recommends", run)
+                self.assertIn("rm -rf /var/lib/apt/lists", run)
 
     def test_what_pods_call_is_in_their_images(self):
         manifests = chart.Chart(CHART).manifests({"nodeLabels": "nfd"})
@@ -131,12 +135,12 @@ class Images(DeployCase):
                 commands += [
                     container[probe]["exec"]["command"]
                     for probe in ("startupProbe", "livenessProbe", "readinessProbe")
-                    if probe in container
+                    if "exec" in container.get(probe, {})
                 ]
                 for command in commands:
                     self.assertIn(command[0], there)
                     checked += 1
-        self.assertGreaterEqual(checked, 8)
+        self.assertGreaterEqual(checked, 7)
 
     def test_ignored_is_what_nobody_copies(self):
         ignored = (FOLDER / "Dockerfile.dockerignore").read_text("utf-8").split("\n")

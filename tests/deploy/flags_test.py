@@ -8,13 +8,16 @@ usage: flags_test.py PROGRAM... [-- UNITTEST_ARGUMENT...]   those that are built
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
-from deploy_case import CHART, DeployCase, chart, pod_of
+from deploy_case import CHART, DEPLOY, DeployCase, chart, pod_of
 
 PROGRAMS = {}
+PLUGIN = "nvshare-device-plugin"
+CONFIG_FOLDER = "--config-file=/etc/nvshare/device-plugin"
 # Flags of the parts that watch pods and offer GPUs, for as long as a program does not have them.
-TO_COME = {"nvshare-scheduler": {"--kube"}}
+TO_COME = {"nvshare-scheduler": {"--kube"}, PLUGIN: {"--node-labels-file"}}
 
 
 def commands_of(manifests):
@@ -25,7 +28,7 @@ def commands_of(manifests):
         for container in pod_of(manifest)["containers"]:
             yield container["command"][0], container.get("args", [])
             for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-                if probe in container:
+                if "exec" in container.get(probe, {}):
                     program, *words = container[probe]["exec"]["command"]
                     yield program, words
 
@@ -66,6 +69,37 @@ class Flags(DeployCase):
             )
             self.assertEqual(done.returncode, 2)
             self.assertIn("--window is a time", done.stderr)
+
+    def check(self, *words):
+        """The plugin reads its settings, and says what is wrong with them."""
+        done = subprocess.run(
+            [PROGRAMS[PLUGIN], *words, "--check"], capture_output=True, text=True, check=False
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_plugin_takes_them_and_the_configs(self):
+        if PLUGIN not in PROGRAMS:
+            self.skipTest("it is not built")
+        manifests = list(self.manifests())
+        configs = {}
+        for one in manifests:
+            configs |= one["data"] if one["kind"] == "ConfigMap" else {}
+        self.assertEqual(set(configs), {"few", "many"})
+        with tempfile.TemporaryDirectory() as folder:
+            for name in (*configs, "a", "b", "c"):
+                pathlib.Path(folder, name).write_text(configs.get(name, "version: v1"), "utf-8")
+            for program, words in commands_of(manifests):
+                if program == PLUGIN:
+                    words = [word for word in words if "--node-labels-file" not in word]
+                    here = f"--config-file={folder}"
+                    self.check(*(word.replace(CONFIG_FOLDER, here) for word in words))
+
+    def test_plugin_takes_the_config_of_kustomize(self):
+        if PLUGIN not in PROGRAMS:
+            self.skipTest("it is not built")
+        for file in (DEPLOY / "kustomize/overlays/time-slicing/config").glob("[!R]*"):
+            self.assertIn("nvidia.com/gpu", self.check(f"--config-file={file}"))
 
 
 if __name__ == "__main__":

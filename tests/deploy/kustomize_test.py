@@ -125,7 +125,7 @@ class Kustomize(DeployCase):
         path = Path(self.folder) / "base/device-plugin.yaml"
         good = path.read_text("utf-8")
         self.addCleanup(path.write_text, good, "utf-8")
-        path.write_text(good.replace("--strategy=ld-so-preload", "--other"), "utf-8")
+        path.write_text(good.replace("--injection=ld-so-preload", "--other"), "utf-8")
         done = kubectl("kustomize", str(Path(self.folder) / "overlays/cdi"))
         self.assertNotEqual(done.returncode, 0)
 

@@ -42,9 +42,18 @@
 {{- define "nvshare.devicePlugin.args" -}}
 {{- $plugin := .root.Values.devicePlugin -}}
 {{- include "nvshare.flags" (dict
-  "strategy" $plugin.strategy
+  "injection" $plugin.injection
   "replicas" $plugin.replicas
+  "resource" $plugin.resource
+  "device-list-strategy" $plugin.deviceListStrategy
+  "allocation-policy" $plugin.allocationPolicy
+  "memory-ratio" $plugin.memoryRatio
+  "memory-unit" $plugin.memoryUnit
+  "probes" (printf ":%s" (toString $plugin.probePort))
   "log-level" $plugin.logLevel) }}
+{{- if $plugin.offerCores }}
+- "--cores"
+{{- end }}
 {{- if .config }}
 - {{ printf "--config-file=%s/%s" (include "nvshare.configFolder" .root) .config | quote }}
 {{- end }}
@@ -62,13 +71,11 @@ exec:
   command: [nvsharectl, "--folder", {{ include "nvshare.runFolder" . }}, status]
 {{- end }}
 
-{{/* Its socket is in the kubelet's folder once it has registered. */}}
+{{/* /healthz: its loop turns. /readyz: everything is registered with the kubelet. */}}
 {{- define "nvshare.devicePlugin.probe" -}}
-exec:
-  command:
-    - sh
-    - -c
-    - test -n "$(find {{ include "nvshare.devicePluginsFolder" . }} -maxdepth 1 -type s -name 'nvshare*')"
+httpGet:
+  path: {{ . }}
+  port: probes
 {{- end }}
 
 {{/* What is left on a host when both daemons are gone. The folder goes once no daemon holds its lock. */}}
