@@ -56,8 +56,6 @@ void WatchMachine::leave_request() {
   }
   phase_ = Phase::idle;
   deadline_.reset();
-  body_ = {};
-  splitter_.clear();
   effects_->emplace_back(CancelRequest{});
 }
 

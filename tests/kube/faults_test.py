@@ -171,6 +171,16 @@ class Faults(WatchCase):
         self.check_it_works(watch)
         self.assertEqual(watch.changes(), ["added lab/late uid-late"])
 
+    def test_a_refusal_and_the_end_of_its_answer_in_one_packet(self):
+        refusal = b'{"type":"ERROR","object":{"kind":"Status","code":410}}\n'
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(refusal)
+        self.server.fault(kind="watch", raw=head + refusal)
+        watch = self.watch()
+        self.server.wait_for("watch", 2)
+        self.check_it_works(watch)
+        watch.wait_for_health("reachable listed expired=1")
+        self.assertEqual(watch.counted("cut"), 0, "the end is not that of the next request")
+
     def test_a_line_without_an_end(self):
         head = b"HTTP/1.1 200 OK\r\n\r\n"
         self.server.fault(kind="watch", raw=head + b"x" * (LINE_MAX + 1))

@@ -163,13 +163,13 @@ class FakeApiServer:
                 plain = listener.accept()[0]
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(plain,), daemon=True).start()
+            threading.Thread(target=self._serve, args=(plain, listener), daemon=True).start()
 
-    def _serve(self, plain):
+    def _serve(self, plain, listener):
         connection = Connection(plain)
         with self.lock:
             self.connections.add(connection)
-            is_stopped = self.listener is None
+            is_stopped = self.listener is not listener
         try:
             connection.secure(self.tls)
             while not is_stopped and (request := connection.read_request()) is not None:

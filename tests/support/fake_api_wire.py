@@ -42,13 +42,18 @@ class Connection:
         self.socket, self.fault, self.sent = plain, Fault(), 0
         self.body_at = None  # where in the answer the body begins
         self.buffer = b""
+        self.is_aborted = False
 
     def secure(self, context):
-        if context is not None:
-            self.socket = context.wrap_socket(self.socket, server_side=True)
+        if context is None:
+            return
+        self.socket = context.wrap_socket(self.socket, server_side=True)
+        if self.is_aborted:  # while neither socket was there
+            raise Cut
 
     def abort(self):
         """From any thread: whoever serves it finds that it has ended."""
+        self.is_aborted = True
         with contextlib.suppress(OSError):
             socket.socket.shutdown(self.socket, socket.SHUT_RDWR)
 
