@@ -30,7 +30,7 @@ help: ## Show this list.
 
 .PHONY: test
 test: ## Install packages, build, run all tests.
-	@$(install) build test; $(call configure,dev); $(call build,dev); ctest --preset dev
+	@$(install) build plugin test; $(call configure,dev); $(call build,dev); ctest --preset dev
 
 .PHONY: demo
 demo: ## Install packages, build, show tenants side by side (on a GPU if there is one).
@@ -44,19 +44,19 @@ bench: ## Build and run a benchmark: make bench ARGS="driver --sim h200".
 
 .PHONY: test-asan
 test-asan: ## Run the tests under AddressSanitizer and UBSan.
-	@$(install) build; $(call configure,asan); $(call build,asan); ctest --preset asan
+	@$(install) build plugin; $(call configure,asan); $(call build,asan); ctest --preset asan
 
 .PHONY: test-tsan
 test-tsan: ## Run the tests under ThreadSanitizer.
-	@$(install) build; $(call configure,tsan); $(call build,tsan); ctest --preset tsan
+	@$(install) build plugin; $(call configure,tsan); $(call build,tsan); ctest --preset tsan
 
 .PHONY: lint
 lint: ## Run the repository's own rules: layers, sizes, format, headers, generated files.
-	@$(install) build test; $(call configure,dev); ctest --preset dev --label-regex '^lint$$'
+	@$(install) build plugin test; $(call configure,dev); ctest --preset dev --label-regex '^lint$$'
 
 .PHONY: tidy
 tidy: ## Run clang-tidy over all sources.
-	@$(install) build tidy; $(call configure,dev); $(call build,dev); tools/tidy.sh
+	@$(install) build plugin tidy; $(call configure,dev); $(call build,dev); tools/tidy.sh
 
 .PHONY: format
 format: ## Format all sources, and write the generated documents anew.

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_plugin/allocate.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "device_plugin/cdi_spec.h"
+#include "device_plugin/test_gpus.h"
+
+namespace nvs::plugin {
+namespace {
+
+using Envs = std::map<std::string, std::string>;
+
+class AllocateTest : public ::testing::Test {
+ protected:
+  ContainerAnswer give(const std::vector<std::string>& ids, std::size_t resource = 0) {
+    const Inventory inventory = *make_inventory(test_gpus(2), config_);
+    auto answer = allocate(ids, inventory.resources.at(resource), inventory, config_, host_);
+    EXPECT_TRUE(answer) << answer.error().text;
+    return answer.value_or(ContainerAnswer{});
+  }
+  AllocateError refuse(const std::vector<std::string>& ids) {
+    const Inventory inventory = *make_inventory(test_gpus(2), config_);
+    const auto answer = allocate(ids, inventory.resources.at(0), inventory, config_, host_);
+    EXPECT_FALSE(answer);
+    return answer.error();
+  }
+
+  std::string first_ = test_uuid(0) + "::3";
+  std::string same_gpu_ = test_uuid(0) + "::4";
+  std::string second_ = test_uuid(1) + "::0";
+  Config config_;
+  HostPaths host_{.library = "/host/lib/1/libnvshare.so",
+                  .preload = "/host/lib/1/ld.so.preload",
+                  .tenant_folder = "/run/nvshare/tenant"};
+  std::vector<Mount> mounts_ = {{"/usr/lib/nvshare/libnvshare.so", "/host/lib/1/libnvshare.so"},
+                                {"/etc/ld.so.preload", "/host/lib/1/ld.so.preload"},
+                                {"/var/run/nvshare/tenant", "/run/nvshare/tenant"}};
+};
+
+TEST_F(AllocateTest, AContainerGetsGpuLibraryDaemonAndSlot) {
+  const ContainerAnswer answer = give({first_});
+  EXPECT_EQ(answer.envs,
+            (Envs{{"NVIDIA_VISIBLE_DEVICES", test_uuid(0)}, {"NVSHARE_SLOT", first_}}));
+  EXPECT_EQ(answer.mounts, mounts_);
+  EXPECT_TRUE(answer.annotations.empty());
+  EXPECT_TRUE(answer.cdi_devices.empty());
+}
+
+TEST_F(AllocateTest, SeveralSlotsNameEachGpuOnce) {
+  const ContainerAnswer answer = give({second_, first_, same_gpu_});
+  EXPECT_EQ(answer.envs.at("NVIDIA_VISIBLE_DEVICES"), test_uuid(1) + "," + test_uuid(0));
+  EXPECT_EQ(answer.envs.at("NVSHARE_SLOT"), second_ + "," + first_ + "," + same_gpu_);
+  config_.device_names = DeviceNames::index;
+  EXPECT_EQ(give({second_, first_}).envs.at("NVIDIA_VISIBLE_DEVICES"), "1,0");
+}
+
+TEST_F(AllocateTest, InjectionByEnvironment) {
+  config_.injection = Injection::env;
+  const ContainerAnswer answer = give({first_});
+  EXPECT_EQ(answer.envs.at("LD_PRELOAD"), "/usr/lib/nvshare/libnvshare.so");
+  EXPECT_EQ(answer.mounts, (std::vector<Mount>{mounts_[0], mounts_[2]}));
+}
+
+TEST_F(AllocateTest, InjectionByCdi) {
+  config_.injection = Injection::cdi_cri;
+  ContainerAnswer answer = give({first_, second_});
+  EXPECT_TRUE(answer.mounts.empty());
+  EXPECT_EQ(answer.envs.count("LD_PRELOAD"), 0U);
+  EXPECT_EQ(answer.cdi_devices,
+            (std::vector<std::string>{"nvshare.com/gpu=" + test_uuid(0) + "_3",
+                                      "nvshare.com/gpu=" + test_uuid(1) + "_0"}));
+  config_.device_lists = {DeviceList::cdi_cri};
+  answer = give({first_});
+  EXPECT_EQ(answer.cdi_devices,
+            (std::vector<std::string>{"nvidia.com/gpu=" + test_uuid(0),
+                                      "nvshare.com/gpu=" + test_uuid(0) + "_3"}));
+  EXPECT_EQ(answer.envs.count("NVIDIA_VISIBLE_DEVICES"), 0U);
+}
+
+TEST_F(AllocateTest, DeviceListsAsNvidiasPluginHasThem) {
+  config_.device_lists = {DeviceList::volume_mounts};
+  ContainerAnswer answer = give({first_});
+  EXPECT_EQ(answer.envs.at("NVIDIA_VISIBLE_DEVICES"), "/var/run/nvidia-container-devices");
+  EXPECT_EQ(answer.mounts.at(0),
+            (Mount{"/var/run/nvidia-container-devices/" + test_uuid(0), "/dev/null"}));
+  EXPECT_EQ(answer.mounts.size(), 4U);
+
+  config_.device_lists = {DeviceList::cdi_annotations};
+  answer = give({first_, second_});
+  EXPECT_EQ(answer.annotations,
+            (Envs{{"cdi.k8s.io/nvshare_" + test_uuid(0),
+                   "nvidia.com/gpu=" + test_uuid(0) + ",nvidia.com/gpu=" + test_uuid(1)}}));
+}
+
+TEST_F(AllocateTest, MemoryAndCoresSetLimitsAndNothingElse) {
+  config_.memory.is_offered = config_.cores.is_offered = true;
+  ContainerAnswer answer = give({test_uuid(0) + "::m1", test_uuid(1) + "::m0"}, 1);
+  EXPECT_EQ(answer.envs, (Envs{{"NVSHARE_GPU_MEMORY_LIMIT", "2Gi"}}));
+  EXPECT_TRUE(answer.mounts.empty());
+  config_.memory.unit_bytes = kGiB / 2;
+  EXPECT_EQ(give({test_uuid(0) + "::m1"}, 1).envs.at("NVSHARE_GPU_MEMORY_LIMIT"), "512Mi");
+
+  std::vector<std::string> cores;
+  for (unsigned core = 0; core < 40; ++core) {
+    cores.push_back(test_uuid(0) + "::c" + std::to_string(core));
+  }
+  EXPECT_EQ(give(cores, 2).envs, (Envs{{"NVSHARE_GPU_CORE_LIMIT", "40"}}));
+  for (unsigned core = 0; core < 100; ++core) {
+    cores.push_back(test_uuid(1) + "::c" + std::to_string(core));
+  }
+  EXPECT_EQ(give(cores, 2).envs, (Envs{{"NVSHARE_GPU_CORE_LIMIT", "100"}}));
+}
+
+TEST_F(AllocateTest, WhatIsNotOursIsRefused) {
+  for (const std::string& id :
+       {test_uuid(0) + "::10", test_uuid(9) + "::0", test_uuid(0), test_uuid(0) + "::m0"}) {
+    const AllocateError error = refuse({first_, id});
+    EXPECT_EQ(error.kind, AllocateError::Kind::unknown_device);
+    EXPECT_NE(error.text.find(id), std::string::npos);
+  }
+  EXPECT_EQ(refuse({}).kind, AllocateError::Kind::unknown_device);
+}
+
+TEST_F(AllocateTest, MoreThanOneIsRefusedWhereTheSettingsSaySo) {
+  config_.fails_requests_greater_than_one = true;
+  give({first_});
+  const AllocateError error = refuse({first_, second_});
+  EXPECT_EQ(error.kind, AllocateError::Kind::too_many);
+  EXPECT_NE(error.text.find("asked for 2 nvshare.com/gpu"), std::string::npos);
+}
+
+TEST_F(AllocateTest, TheCdiFileHasTheDevicesThatAreAskedFor) {
+  config_.injection = Injection::cdi_cri;
+  config_.memory.is_offered = true;
+  const Inventory inventory = *make_inventory(test_gpus(2), config_);
+  const auto spec = nlohmann::json::parse(cdi_spec_text(inventory, host_));
+  EXPECT_EQ(spec.at("cdiVersion"), "0.6.0");
+  EXPECT_EQ(spec.at("kind"), "nvshare.com/gpu");
+  EXPECT_EQ(spec.at("devices").size(), 20U);
+  EXPECT_EQ(spec.at("devices").at(3).at("name"), test_uuid(0) + "_3");
+  EXPECT_FALSE(spec.at("devices").at(3).at("containerEdits").empty());
+  const auto& mounts = spec.at("containerEdits").at("mounts");
+  ASSERT_EQ(mounts.size(), 3U);
+  for (std::size_t index = 0; index < mounts.size(); ++index) {
+    EXPECT_EQ(mounts[index].at("hostPath"), mounts_[index].host_path);
+    EXPECT_EQ(mounts[index].at("containerPath"), mounts_[index].container_path);
+    EXPECT_EQ(mounts[index].at("options").at(0), "ro");
+  }
+  // The loader must be able to map the library; nothing else is code.
+  EXPECT_EQ(mounts[0].at("options").size(), 4U);
+  EXPECT_EQ(mounts[2].at("options").back(), "noexec");
+}
+
+}  // namespace
+}  // namespace nvs::plugin

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_plugin/usage.h"
+
+#include <algorithm>
+
+namespace nvs::plugin {
+
+void Usage::listed(Instant asked_at, std::set<std::string> ids) {
+  std::erase_if(allocated_, [&](const auto& entry) {
+    return ids.contains(entry.first) || entry.second + kListGrace < asked_at;
+  });
+  // Whoever gets a slot after this one gave it back may have it from another plugin.
+  std::erase_if(
+      ours_, [&](const std::string& id) { return !ids.contains(id) && !allocated_.contains(id); });
+  listed_ = std::move(ids);
+  listed_at_ = asked_at;
+}
+
+void Usage::allocated(Instant now, const std::vector<std::string>& ids) {
+  for (const std::string& id : ids) {
+    allocated_[id] = now;
+    ours_.insert(id);
+  }
+}
+
+bool Usage::is_known(Instant now) const { return listed_at_ && now - *listed_at_ <= kListStale; }
+
+std::vector<unsigned> Usage::counts(Instant now, const Inventory& inventory,
+                                    const std::vector<std::string>& available) const {
+  const std::set<std::string> free(available.begin(), available.end());
+  std::map<std::string, std::size_t> gpus;
+  for (std::size_t gpu = 0; gpu < inventory.gpus.size(); ++gpu) {
+    gpus[inventory.gpus[gpu].uuid] = gpu;
+  }
+  std::set<std::string> used;
+  if (is_known(now)) {
+    // Those of earlier settings too, whose ids nobody offers any more: their pods still run.
+    used = listed_;
+    for (const auto& [id, at] : allocated_) used.insert(id);
+  } else {
+    for (const OfferedResource& resource : inventory.resources) {
+      for (const OfferedDevice& device : resource.devices) used.insert(device.id);
+    }
+  }
+  std::vector<unsigned> counts(inventory.gpus.size());
+  for (const std::string& id : used) {
+    const auto device = parse_device_id(id);
+    if (!device || device->kind != DeviceKind::slot || free.contains(id)) continue;
+    const auto gpu = gpus.find(device->uuid);
+    if (gpu != gpus.end()) ++counts[gpu->second];
+  }
+  return counts;
+}
+
+bool Usage::all_are_ours(Instant now) const {
+  if (!is_known(now)) return false;
+  return std::all_of(listed_.begin(), listed_.end(), [this](const std::string& id) {
+    const auto device = parse_device_id(id);
+    return !device || device->kind != DeviceKind::slot || ours_.contains(id);
+  });
+}
+
+}  // namespace nvs::plugin

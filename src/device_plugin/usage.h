@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many pods have a slot of each GPU now. Nobody says when a slot is given back, so this joins
+// what PodResources lists, what the kubelet says it could give away, and what was given away since
+// the list was made. It survives restarts of plugin and kubelet because it keeps nothing of worth.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/instant.h"
+#include "device_plugin/inventory.h"
+
+namespace nvs::plugin {
+
+class Usage {
+ public:
+  // A list that is older says nothing any more.
+  static constexpr Duration kListStale = Duration::from_s(60);
+  // What was allocated so short before a list was asked for may not be in it yet.
+  static constexpr Duration kListGrace = Duration::from_s(10);
+
+  // All device ids that containers have, whatever the resource.
+  void listed(Instant asked_at, std::set<std::string> ids);
+  void allocated(Instant now, const std::vector<std::string>& ids);
+
+  // By GPU of the inventory. `available` is what the kubelet says is free: it is never in use.
+  std::vector<unsigned> counts(Instant now, const Inventory& inventory,
+                               const std::vector<std::string>& available) const;
+
+  // Whether every slot that somebody has was allocated by this process; no if it is not known.
+  bool all_are_ours(Instant now) const;
+
+ private:
+  bool is_known(Instant now) const;
+
+  std::set<std::string> listed_;
+  std::optional<Instant> listed_at_;
+  std::map<std::string, Instant> allocated_;  // not yet in a list
+  std::set<std::string> ours_;                // allocated here, and seen in every list since
+};
+
+}  // namespace nvs::plugin
