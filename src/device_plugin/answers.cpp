@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_plugin/answers.h"
+
+#include <utility>
+
+namespace nvs::plugin {
+
+using Guard = std::lock_guard<std::mutex>;
+
+const OfferedResource* Offer::find(const std::string& resource) const {
+  for (const OfferedResource& one : inventory.resources) {
+    if (one.name == resource) return &one;
+  }
+  return nullptr;
+}
+
+void Answers::set_offer(std::shared_ptr<const Offer> offer) {
+  const Guard guard(lock_);
+  offer_ = std::move(offer);
+}
+
+std::shared_ptr<const Offer> Answers::offer() const {
+  const Guard guard(lock_);
+  return offer_;
+}
+
+void Answers::set_unhealthy(std::set<std::string> gpus) {
+  const Guard guard(lock_);
+  unhealthy_ = std::move(gpus);
+}
+
+void Answers::set_loads(std::map<std::string, double> loads) {
+  const Guard guard(lock_);
+  loads_ = std::move(loads);
+}
+
+void Answers::listed(Instant asked_at, std::set<std::string> ids) {
+  const Guard guard(lock_);
+  usage_.listed(asked_at, std::move(ids));
+}
+
+bool Answers::all_slots_are_ours(Instant now) const {
+  const Guard guard(lock_);
+  return usage_.all_are_ours(now);
+}
+
+std::vector<ListedDevice> Answers::devices(const std::string& resource) const {
+  const Guard guard(lock_);
+  std::vector<ListedDevice> devices;
+  const OfferedResource* found = offer_->find(resource);
+  if (found == nullptr) return devices;
+  for (const OfferedDevice& device : found->devices) {
+    const OfferedGpu& gpu = offer_->inventory.gpus[device.gpu];
+    devices.push_back({.id = device.id,
+                       .is_healthy = !unhealthy_.contains(gpu.parent_uuid),
+                       .numa_node = gpu.numa_node});
+  }
+  return devices;
+}
+
+Parsed<std::vector<std::string>> Answers::prefer(Instant now, const std::string& resource,
+                                                 const PreferredRequest& request) const {
+  const Guard guard(lock_);
+  const OfferedResource* found = offer_->find(resource);
+  if (found == nullptr) return tl::unexpected(resource + " is not offered any more");
+  const auto counts = usage_.counts(now, offer_->inventory, request.available);
+  std::vector<GpuUse> gpus;
+  for (std::size_t gpu = 0; gpu < counts.size(); ++gpu) {
+    const auto load = loads_.find(offer_->inventory.gpus[gpu].uuid);
+    gpus.push_back({.pods = counts[gpu], .load = load == loads_.end() ? 0 : load->second});
+  }
+  return plugin::prefer(request, *found, gpus, offer_->config.spread);
+}
+
+tl::expected<ContainerAnswer, AllocateError> Answers::allocate(
+    Instant now, const std::string& resource, const std::vector<std::string>& ids) {
+  const Guard guard(lock_);
+  const OfferedResource* found = offer_->find(resource);
+  if (found == nullptr) {
+    return tl::unexpected(
+        AllocateError{AllocateError::Kind::unknown_device, resource + " is not offered any more"});
+  }
+  auto answer = plugin::allocate(ids, *found, offer_->inventory, offer_->config, offer_->host);
+  if (answer) usage_.allocated(now, ids);
+  return answer;
+}
+
+}  // namespace nvs::plugin

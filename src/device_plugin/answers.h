@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that the kubelet's calls are answered from, in memory: the kubelet waits for them without a
+// deadline while a pod is admitted. Threads that learn something put it here; those that serve
+// calls take it from here, and no lock is held for longer than that takes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "device_plugin/allocate.h"
+#include "device_plugin/config.h"
+#include "device_plugin/inventory.h"
+#include "device_plugin/preferred.h"
+#include "device_plugin/usage.h"
+
+namespace nvs::plugin {
+
+// What the settings and the GPUs of the node make together. It is replaced as a whole.
+struct Offer {
+  Config config;
+  Inventory inventory;
+  HostPaths host;
+  const OfferedResource* find(const std::string& resource) const;
+};
+
+struct ListedDevice {
+  std::string id;
+  bool is_healthy = true;
+  std::optional<int> numa_node;
+};
+
+class Answers {
+ public:
+  void set_offer(std::shared_ptr<const Offer> offer);
+  std::shared_ptr<const Offer> offer() const;
+  // Of whole GPUs, by UUID: all devices of an unhealthy one are.
+  void set_unhealthy(std::set<std::string> gpus);
+  // By UUID; GPUs that are not there have none.
+  void set_loads(std::map<std::string, double> loads);
+  void listed(Instant asked_at, std::set<std::string> ids);
+  bool all_slots_are_ours(Instant now) const;
+
+  std::vector<ListedDevice> devices(const std::string& resource) const;
+  Parsed<std::vector<std::string>> prefer(Instant now, const std::string& resource,
+                                          const PreferredRequest& request) const;
+  tl::expected<ContainerAnswer, AllocateError> allocate(Instant now, const std::string& resource,
+                                                        const std::vector<std::string>& ids);
+
+ private:
+  mutable std::mutex lock_;  // of all that follows
+  std::shared_ptr<const Offer> offer_ = std::make_shared<Offer>();
+  std::set<std::string> unhealthy_;
+  std::map<std::string, double> loads_;
+  Usage usage_;
+};
+
+}  // namespace nvs::plugin

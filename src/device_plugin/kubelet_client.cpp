@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_plugin/kubelet_client.h"
+
+#include <chrono>
+#include <memory>
+
+#include <device_plugin.grpc.pb.h>
+#include <grpcpp/grpcpp.h>
+#include <pod_resources.grpc.pb.h>
+
+namespace nvs::plugin {
+namespace {
+
+constexpr const char* kApiVersion = "v1beta1";
+constexpr int kListBytesMax = 64 << 20;
+
+// A connection of its own for each question: those that share one also share how long gRPC waits
+// after a failure, and we know better when the kubelet is there again.
+std::shared_ptr<grpc::Channel> connect_to(const std::string& socket) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(kListBytesMax);
+  return grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), arguments);
+}
+
+void set_deadline(grpc::ClientContext& context, Duration deadline) {
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(deadline.ns()));
+}
+
+std::string words_of(const grpc::Status& status) {
+  return status.error_message() + " (code " + std::to_string(status.error_code()) + ")";
+}
+
+}  // namespace
+
+Parsed<void> register_with_kubelet(const std::string& kubelet_socket, const std::string& endpoint,
+                                   const std::string& resource, Duration deadline,
+                                   const std::stop_token& stop) {
+  const auto stub = v1beta1::Registration::NewStub(connect_to(kubelet_socket));
+  grpc::ClientContext context;
+  set_deadline(context, deadline);
+  v1beta1::RegisterRequest request;
+  request.set_version(kApiVersion);
+  request.set_endpoint(endpoint);
+  request.set_resource_name(resource);
+  v1beta1::Empty answer;
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+  const grpc::Status status = stub->Register(&context, request, &answer);
+  if (!status.ok()) return tl::unexpected(words_of(status));
+  return {};
+}
+
+Parsed<std::set<std::string>> list_pod_devices(const std::string& socket, Duration deadline) {
+  const auto stub = v1::PodResourcesLister::NewStub(connect_to(socket));
+  grpc::ClientContext context;
+  set_deadline(context, deadline);
+  v1::ListPodResourcesResponse answer;
+  const grpc::Status status = stub->List(&context, {}, &answer);
+  if (!status.ok()) return tl::unexpected(words_of(status));
+  std::set<std::string> ids;
+  for (const v1::PodResources& pod : answer.pod_resources()) {
+    for (const v1::ContainerResources& container : pod.containers()) {
+      for (const v1::ContainerDevices& devices : container.devices()) {
+        ids.insert(devices.device_ids().begin(), devices.device_ids().end());
+      }
+    }
+  }
+  return ids;
+}
+
+}  // namespace nvs::plugin

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_plugin/node_offer.h"
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/byte_size.h"
+#include "device_plugin/cdi_spec.h"
+#include "nvml/gpus.h"
+#include "wire/messages.h"
+
+namespace nvs::plugin {
+namespace {
+
+constexpr std::size_t kConfigFileMax = std::size_t{2} << 20U;
+constexpr const char* kSysfs = "/sys";
+
+std::string cdi_path(const PluginOptions& options) {
+  return options.cdi_folder + "/" + kCdiFileName;
+}
+
+}  // namespace
+
+Parsed<LoadedConfig> load_config(const PluginOptions& options) {
+  const auto chosen = NVS_TRY(
+      choose_config(options.places, [](const std::string& path) -> std::optional<std::string> {
+        auto text = read_whole_file(path, kConfigFileMax);
+        if (!text) return std::nullopt;
+        return *std::move(text);
+      }));
+  Config config;
+  if (!chosen.file.empty()) config = NVS_TRY(parse_config(chosen.text, chosen.file));
+  return LoadedConfig{.chosen = chosen, .config = NVS_TRY(with_flags(config, options.flags))};
+}
+
+Parsed<std::vector<OfferedGpu>> find_offered_gpus(const Nvml& nvml, std::string& remarks) {
+  const auto found = find_gpus(nvml, remarks);
+  if (!found) return tl::unexpected(found.error().message());
+  std::vector<OfferedGpu> gpus;
+  for (const Gpu& gpu : *found) {
+    gpus.push_back({.uuid = gpu.uuid,
+                    .parent_uuid = gpu.parent_uuid,
+                    .mig_profile = gpu.is_mig ? mig_profile_of(gpu.name) : "",
+                    .memory_bytes = gpu.memory_bytes,
+                    .numa_node = numa_node_of(gpu.pci, kSysfs)});
+  }
+  return gpus;
+}
+
+Parsed<InstalledLibrary> install(const PluginOptions& options) {
+  const auto installed = install_library(options.library, options.root_mount, NVS_VERSION);
+  if (!installed) {
+    return tl::unexpected(options.library + " cannot be put below " + options.root_mount + ": " +
+                          installed.error().message());
+  }
+  return *installed;
+}
+
+HostPaths host_paths(const PluginOptions& options, const InstalledLibrary& installed) {
+  const std::string socket = options.daemon_folder + "/" + wire::kTenantSocket;
+  return {.library = options.host_root + "/" + installed.library,
+          .preload = options.host_root + "/" + installed.preload,
+          .tenant_folder = socket.substr(0, socket.rfind('/'))};
+}
+
+Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer) {
+  if (offer.config.injection != Injection::cdi_cri) return {};
+  std::error_code error;
+  std::filesystem::create_directories(options.cdi_folder, error);
+  const auto written =
+      write_atomically(cdi_path(options), cdi_spec_text(offer.inventory, offer.host), 0644);
+  if (!written) return tl::unexpected(cdi_path(options) + ": " + written.error().message());
+  return {};
+}
+
+std::vector<std::string> describe(const Config& config) {
+  std::vector<std::string> lines;
+  for (const SharedResource& resource : config.resources) {
+    lines.push_back(resource.name + ": " + std::to_string(resource.replicas) + " of each GPU");
+  }
+  if (config.resources.empty()) lines.push_back(std::string(kNvidiaResource) + ": whole GPUs");
+  if (config.memory.is_offered) {
+    std::array<char, 32> ratio{};
+    std::snprintf(ratio.data(), ratio.size(), "%g", config.memory.ratio);
+    lines.push_back(config.memory.name + ": " +
+                    text_of(MemoryAmount{.bytes = config.memory.unit_bytes, .percent = 0}) +
+                    " each, " + ratio.data() + " times the memory of each GPU");
+  }
+  if (config.cores.is_offered) lines.push_back(config.cores.name + ": 100 of each GPU");
+  return lines;
+}
+
+std::optional<int> numa_node_of(const PciAddress& pci, const std::string& sysfs) {
+  std::array<char, 64> name{};
+  std::snprintf(name.data(), name.size(), "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
+  const auto text = read_whole_file(sysfs + "/bus/pci/devices/" + name.data() + "/numa_node", 64);
+  if (!text) return std::nullopt;
+  int node = -1;
+  std::from_chars(text->data(), text->data() + text->size(), node);
+  if (node < 0) return std::nullopt;  // the kernel's word for a machine that has none
+  return node;
+}
+
+}  // namespace nvs::plugin

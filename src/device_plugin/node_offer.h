@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the node's offer: settings from their file and flags, GPUs from NVML, the library on the
+// host, the CDI file where one is needed.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device_plugin/answers.h"
+#include "device_plugin/library_install.h"
+#include "device_plugin/options.h"
+#include "nvml/nvml.h"
+
+namespace nvs::plugin {
+
+// The settings that count now, and the file that they came from.
+struct LoadedConfig {
+  ChosenConfig chosen;
+  Config config;
+};
+Parsed<LoadedConfig> load_config(const PluginOptions& options);
+
+// GPUs as they can be offered. `remarks` are lines for the log.
+Parsed<std::vector<OfferedGpu>> find_offered_gpus(const Nvml& nvml, std::string& remarks);
+
+Parsed<InstalledLibrary> install(const PluginOptions& options);
+HostPaths host_paths(const PluginOptions& options, const InstalledLibrary& installed);
+
+// Writes the CDI file, if the offer needs one. It is never removed: containers of pods that have
+// such a device may restart whatever the settings are now.
+Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer);
+
+// Lines for people: what is offered.
+std::vector<std::string> describe(const Config& config);
+
+// The NUMA node of a PCI device, by the kernel's files below `sysfs`; nothing if it has none.
+std::optional<int> numa_node_of(const PciAddress& pci, const std::string& sysfs);
+
+}  // namespace nvs::plugin

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_plugin/plugin.h"
+
+#include <csignal>
+#include <random>
+#include <utility>
+
+#include <unistd.h>
+
+#include "base/log.h"
+#include "device_plugin/daemon_load.h"
+#include "device_plugin/kubelet_client.h"
+#include "os/clock.h"
+#include "wire/messages.h"
+
+namespace nvs::plugin {
+namespace {
+
+constexpr Duration kFirstListPatience = Duration::from_s(2);
+constexpr Duration kListPatience = Duration::from_s(10);
+constexpr Duration kDaemonPatience = Duration::from_s(2);
+// How often a changed file or label is noticed without a signal, and GPUs are looked for again.
+constexpr Duration kLookAgain = Duration::from_s(10);
+// A plugin that this one replaces may still have allocated; by then that is in the list.
+constexpr Duration kSweepAfter = Duration::from_s(600);
+constexpr const char* kKubeletSocketName = "kubelet.sock";
+
+void log_lines(Level level, const std::string& lines) {
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', at), lines.size());
+    log(level, lines.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+std::set<std::string> resources_of(const Inventory& inventory) {
+  std::set<std::string> names;
+  for (const OfferedResource& resource : inventory.resources) {
+    if (!resource.devices.empty()) names.insert(resource.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+Plugin::Plugin(PluginOptions options, LoadedConfig config, os::EventLoop loop, os::SignalFd signals,
+               FolderWatch folder)
+    : options_(std::move(options)),
+      config_(std::move(config)),
+      loop_(std::move(loop)),
+      signals_(std::move(signals)),
+      folder_(std::move(folder)),
+      health_(options_.health),
+      started_(os::monotonic_now()),
+      next_look_(started_ + kLookAgain),
+      registrar_(options_.kubelet_folder, SocketNames(::getpid(), std::random_device()()), answers_,
+                 [this](RegistrationNews news) { mailbox_.post(std::move(news)); }) {}
+
+Parsed<std::unique_ptr<Plugin>> Plugin::create(PluginOptions options, LoadedConfig config) {
+  // Before any thread is there, so that none takes them.
+  auto signals = os::SignalFd::create({SIGTERM, SIGINT, SIGHUP});
+  if (!signals) return tl::unexpected(signals.error().message());
+  auto loop = os::EventLoop::create();
+  if (!loop) return tl::unexpected(loop.error().message());
+  auto folder = FolderWatch::create(options.kubelet_folder);
+  if (!folder) {
+    return tl::unexpected(options.kubelet_folder + ": " + folder.error().message() +
+                          "; is this a node with a kubelet?");
+  }
+  std::unique_ptr<Plugin> plugin(new Plugin(std::move(options), std::move(config), *std::move(loop),
+                                            *std::move(signals), *std::move(folder)));
+  NVS_TRY(plugin->start());
+  return plugin;
+}
+
+Parsed<void> Plugin::start() {
+  for (const std::string& warning : config_.config.warnings) log(Level::warning, warning);
+  library_ = NVS_TRY(install(options_));
+  sweep_sockets(options_.kubelet_folder);
+  NVS_TRY(watch_descriptors());
+  // So that the first pod is already spread by what runs. Without an answer it is by the kubelet's
+  // word.
+  const Instant asked_at = os::monotonic_now();
+  auto ids = list_pod_devices(options_.pod_resources, kFirstListPatience);
+  if (ids) answers_.listed(asked_at, *std::move(ids));
+  const auto made = make_offer();
+  if (!made && config_.config.fails_without_gpus) return made;
+  if (!made) log(Level::warning, "nothing is offered", {{"error", made.error()}});
+  if (!options_.probe_address.empty()) {
+    probes_ = NVS_TRY(ProbeServer::create(options_.probe_address, loop_,
+                                          [this] { return registrar_.unready(); }));
+    log(Level::info, "probes are answered", {{"port", probes_->port()}});
+  }
+  pod_list_ = std::make_unique<Periodic>(options_.poll, [this] { list_pods(); });
+  daemon_load_ = std::make_unique<Periodic>(options_.poll, [this] { ask_daemon(); });
+  return {};
+}
+
+Parsed<void> Plugin::watch_descriptors() {
+  const auto add = [this](int fd, auto callback) -> Parsed<void> {
+    const auto added = loop_.add(fd, EPOLLIN, callback);
+    if (!added) return tl::unexpected(added.error().message());
+    return {};
+  };
+  NVS_TRY(add(mailbox_.fd(), [this](auto) {
+    for (const PluginMessage& message : mailbox_.take()) take(message);
+  }));
+  NVS_TRY(add(folder_.fd(), [this](auto) { take_changes(); }));
+  return add(signals_.fd(), [this](auto) {
+    while (const auto signal = signals_.take()) {
+      if (*signal == SIGHUP) {
+        load_again(true);
+      } else {
+        is_ending_ = true;
+      }
+    }
+  });
+}
+
+Parsed<void> Plugin::make_offer() {
+  if (nvml_ == nullptr) {
+    auto nvml = Nvml::open(nvml_path());
+    if (!nvml) return tl::unexpected(std::string(nvml_path()) + ": " + nvml.error());
+    nvml_ = std::make_shared<const Nvml>(*std::move(nvml));
+  }
+  std::string remarks;
+  auto gpus = find_offered_gpus(*nvml_, remarks);
+  log_lines(Level::warning, remarks);
+  if (!gpus) return tl::unexpected(gpus.error());
+  auto inventory = NVS_TRY(make_inventory(*std::move(gpus), config_.config));
+  for (const std::string& remark : inventory.remarks) log(Level::warning, remark);
+  auto offer = std::make_shared<Offer>(
+      Offer{config_.config, std::move(inventory), host_paths(options_, library_)});
+  NVS_TRY(write_cdi_file(options_, *offer));
+  std::set<std::string> whole;
+  for (const OfferedGpu& gpu : offer->inventory.gpus) whole.insert(gpu.parent_uuid);
+  for (const OfferedResource& resource : offer->inventory.resources) {
+    log(Level::info, "offered",
+        {{"resource", resource.name}, {"devices", resource.devices.size()}});
+  }
+  answers_.set_offer(offer);
+  if (whole != gpus_ || gpu_watch_ == nullptr) {
+    gpus_ = std::move(whole);
+    gpu_watch_.reset();
+    if (options_.health.watches) {
+      gpu_watch_ =
+          std::make_unique<GpuWatch>(nvml_, std::vector<std::string>(gpus_.begin(), gpus_.end()),
+                                     [this](GpuNews news) { mailbox_.post(std::move(news)); });
+    }
+  }
+  registrar_.send_devices();
+  registrar_.offer(os::monotonic_now(), resources_of(offer->inventory));
+  return {};
+}
+
+void Plugin::load_again(bool is_asked_for) {
+  next_look_ = os::monotonic_now() + kLookAgain;
+  auto loaded = load_config(options_);
+  if (!loaded) {
+    // Said once, not every few seconds.
+    if (loaded.error() != std::exchange(config_error_, loaded.error()) || is_asked_for) {
+      log(Level::error, "the settings are wrong; those from before stay",
+          {{"error", loaded.error()}});
+    }
+    return;
+  }
+  config_error_.clear();
+  if (!is_asked_for && loaded->chosen == config_.chosen && !gpus_.empty()) return;
+  const bool is_new = !(loaded->chosen == config_.chosen);
+  const LoadedConfig before = std::exchange(config_, *std::move(loaded));
+  if (is_new) {
+    for (const std::string& warning : config_.config.warnings) log(Level::warning, warning);
+  }
+  if (is_asked_for || is_new) {
+    log(Level::info, "settings read again", {{"file", config_.chosen.file}});
+  }
+  const auto made = make_offer();
+  if (made) return;
+  log(Level::error, "the settings cannot be had; those from before stay",
+      {{"error", made.error()}});
+  config_ = before;
+}
+
+void Plugin::take(const PluginMessage& message) {
+  if (const auto* news = std::get_if<RegistrationNews>(&message)) {
+    registrar_.take(os::monotonic_now(), *news);
+    if (news->kind == RegistrationNews::Kind::allocated && pod_list_) pod_list_->hurry();
+  } else if (const auto* gpu = std::get_if<GpuNews>(&message)) {
+    take_news(*gpu);
+  } else {
+    take_list(std::get<PodsListed>(message));
+  }
+}
+
+void Plugin::take_news(const GpuNews& news) {
+  const Instant now = os::monotonic_now();
+  bool is_changed = false;
+  if (news.xid != 0) {
+    log(Level::warning, "the driver reports an error", {{"gpu", news.gpu}, {"xid", news.xid}});
+    is_changed = health_.xid(now, news.gpu, news.xid);
+  } else if (news.silence.empty()) {
+    is_changed = health_.answered(now, news.gpu);
+  } else {
+    is_changed = health_.did_not_answer(now, news.gpu, news.silence);
+  }
+  if (is_changed) publish_health();
+}
+
+void Plugin::publish_health() {
+  std::set<std::string> unhealthy;
+  for (const std::string& gpu : gpus_) {
+    const std::string reason = health_.reason(gpu);
+    if (reason.empty()) {
+      log(Level::info, "healthy", {{"gpu", gpu}});
+      continue;
+    }
+    log(Level::warning, "unhealthy", {{"gpu", gpu}, {"reason", reason}});
+    unhealthy.insert(gpu);
+  }
+  answers_.set_unhealthy(std::move(unhealthy));
+  registrar_.send_devices();
+}
+
+void Plugin::take_list(const PodsListed& listed) {
+  if (listed.error != std::exchange(list_error_, listed.error)) {
+    const bool is_good = listed.error.empty();
+    log(is_good ? Level::info : Level::warning,
+        is_good ? "the kubelet says who has what" : "the kubelet does not say who has what",
+        {{"error", listed.error}});
+  }
+  const Instant now = os::monotonic_now();
+  if (is_swept_ || now < started_ + kSweepAfter || !answers_.all_slots_are_ours(now)) return;
+  is_swept_ = true;
+  registrar_.later([root = options_.root_mount, library = library_] {
+    for (const std::string& name : remove_other_versions(root, library)) {
+      log(Level::info, "removed a version of the library that no pod has", {{"version", name}});
+    }
+  });
+}
+
+void Plugin::take_changes() {
+  const Instant now = os::monotonic_now();
+  for (const FolderChange& change : folder_.take()) {
+    const bool is_kubelet = change.name == kKubeletSocketName;
+    if (change.kind == FolderChange::Kind::left) {
+      registrar_.socket_removed(now, change.name);
+    } else if (is_kubelet || change.kind == FolderChange::Kind::lost) {
+      log(Level::info, "the kubelet came");
+      registrar_.kubelet_came(now);
+      if (pod_list_) pod_list_->hurry();
+    }
+  }
+}
+
+// In the thread that lists.
+void Plugin::list_pods() {
+  const Instant asked_at = os::monotonic_now();
+  auto ids = list_pod_devices(options_.pod_resources, kListPatience);
+  const std::string error = ids ? "" : ids.error();
+  if (ids) answers_.listed(asked_at, *std::move(ids));
+  mailbox_.post(PodsListed{error});
+}
+
+// In the thread that asks the daemon.
+void Plugin::ask_daemon() {
+  auto loads = ask_loads(options_.daemon_folder + "/" + wire::kAdminSocket, kDaemonPatience);
+  const std::string error = loads ? "" : loads.error();
+  if (error != std::exchange(load_error_, error) && !error.empty()) {
+    log(Level::info, "pods are spread without the load of GPUs", {{"error", error}});
+  }
+  answers_.set_loads(loads ? *std::move(loads) : std::map<std::string, double>{});
+}
+
+void Plugin::tick() {
+  const Instant now = os::monotonic_now();
+  registrar_.tick(now);
+  if (health_.tick(now)) publish_health();
+  if (now >= next_look_) load_again(false);
+}
+
+Instant Plugin::next_deadline() const {
+  Instant next = next_look_;
+  for (const auto& deadline : {registrar_.next_deadline(), health_.next_deadline()}) {
+    if (deadline) next = std::min(next, *deadline);
+  }
+  return next;
+}
+
+Parsed<void> Plugin::run() {
+  while (!is_ending_) {
+    const auto done = loop_.run_round(next_deadline());
+    if (!done) return tl::unexpected(done.error().message());
+    tick();
+  }
+  log(Level::info, "stopping");
+  registrar_.stop();
+  return {};
+}
+
+}  // namespace nvs::plugin

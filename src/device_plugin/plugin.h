@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program: one event loop that holds all decisions, and threads that only post to it.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <variant>
+
+#include "device_plugin/folder_watch.h"
+#include "device_plugin/gpu_watch.h"
+#include "device_plugin/mailbox.h"
+#include "device_plugin/node_offer.h"
+#include "device_plugin/periodic.h"
+#include "device_plugin/probe_server.h"
+#include "device_plugin/registrar.h"
+#include "os/signals.h"
+
+namespace nvs::plugin {
+
+// The answer to PodResources' List: empty if it came, else why not.
+struct PodsListed {
+  std::string error;
+};
+using PluginMessage = std::variant<RegistrationNews, GpuNews, PodsListed>;
+
+class Plugin {
+ public:
+  // The error is a sentence: why it cannot start.
+  static Parsed<std::unique_ptr<Plugin>> create(PluginOptions options, LoadedConfig config);
+  // Until a signal ends it.
+  Parsed<void> run();
+
+ private:
+  Plugin(PluginOptions options, LoadedConfig config, os::EventLoop loop, os::SignalFd signals,
+         FolderWatch folder);
+
+  Parsed<void> start();
+  Parsed<void> watch_descriptors();
+  // Settings and GPUs as they are now.
+  Parsed<void> make_offer();
+  void load_again(bool is_asked_for);
+  void take(const PluginMessage& message);
+  void take_news(const GpuNews& news);
+  void take_list(const PodsListed& listed);
+  void take_changes();
+  void publish_health();
+  void tick();
+  void list_pods();
+  void ask_daemon();
+  Instant next_deadline() const;
+
+  PluginOptions options_;
+  LoadedConfig config_;
+  os::EventLoop loop_;
+  os::SignalFd signals_;
+  FolderWatch folder_;
+  Mailbox<PluginMessage> mailbox_;
+  Answers answers_;
+  Health health_;
+  InstalledLibrary library_;
+  std::shared_ptr<const Nvml> nvml_;
+  std::set<std::string> gpus_;  // whole ones, by UUID
+  Instant started_;
+  Instant next_look_;         // at the settings
+  std::string config_error_;  // of the last time
+  std::string list_error_;    // of the last time
+  bool is_swept_ = false;     // older versions of the library are gone
+  bool is_ending_ = false;
+  std::string load_error_;  // of the thread that asks the daemon
+  Registrar registrar_;
+  std::unique_ptr<ProbeServer> probes_;
+  std::unique_ptr<GpuWatch> gpu_watch_;
+  std::unique_ptr<Periodic> pod_list_;
+  std::unique_ptr<Periodic> daemon_load_;
+};
+
+}  // namespace nvs::plugin

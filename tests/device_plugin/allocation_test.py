@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What containers get from the plugin, and on which GPUs pods land.
+
+usage: allocation_test.py BUILD [UNITTEST_ARGUMENT...]
+"""
+
+import collections
+import json
+import random
+import signal
+import unittest
+
+from plugin_case import GPU, PluginCase, grpc
+
+
+def gpu_of(id_):
+    return id_.split("::")[0]
+
+
+class Containers(PluginCase):
+    def mounts(self, answer):
+        for mount in answer.mounts:
+            self.assertTrue(mount.read_only, mount)
+        return {mount.container_path: mount.host_path for mount in answer.mounts}
+
+    def test_a_container_gets_gpu_library_daemon_and_slot(self):
+        self.start()
+        answer = self.kubelet.admit("pod", nvshare_com__gpu=1)[GPU]
+        (slot,) = self.kubelet.pods["pod"][GPU]
+        self.assertEqual(
+            dict(answer.envs), {"NVIDIA_VISIBLE_DEVICES": gpu_of(slot), "NVSHARE_SLOT": slot}
+        )
+        mounts = self.mounts(answer)
+        self.assertEqual(len(mounts), 3)
+        self.assertEqual(mounts["/var/run/nvshare/tenant"], str(self.folder / "run/tenant"))
+        with open(mounts["/usr/lib/nvshare/libnvshare.so"], "rb") as library:
+            self.assertEqual(library.read(), self.library.read_bytes())
+        with open(mounts["/etc/ld.so.preload"], encoding="utf-8") as preload:
+            self.assertEqual(preload.read(), "/usr/lib/nvshare/libnvshare.so\n")
+        self.assertEqual((list(answer.cdi_devices), dict(answer.annotations)), ([], {}))
+
+    def test_an_upgrade_leaves_the_library_of_running_pods(self):
+        plugin = self.start()
+        before = self.mounts(self.kubelet.admit("old", nvshare_com__gpu=1)[GPU])
+        plugin.end()
+        self.library.write_bytes(b"the library, version two")
+        self.start()
+        after = self.mounts(self.kubelet.admit("new", nvshare_com__gpu=1)[GPU])
+        path = "/usr/lib/nvshare/libnvshare.so"
+        self.assertNotEqual(before[path], after[path])
+        self.wait_for_lists()
+        for mounts, content in ((before, b"version one"), (after, b"version two")):
+            with open(mounts[path], "rb") as library:
+                self.assertIn(content, library.read())
+
+    def test_cdi(self):
+        self.start("--injection", "cdi-cri", "--device-list-strategy", "cdi-cri")
+        answer = self.kubelet.admit("pod", nvshare_com__gpu=2)[GPU]
+        slots = self.kubelet.pods["pod"][GPU]
+        names = [device.name for device in answer.cdi_devices]
+        ours = [name.removeprefix(f"{GPU}=") for name in names if name.startswith(GPU)]
+        self.assertEqual(ours, [slot.replace("::", "_") for slot in slots])
+        self.assertEqual(
+            names[:2], [f"nvidia.com/gpu={gpu}" for gpu in map(gpu_of, slots)]
+        )
+        self.assertEqual(dict(answer.envs), {"NVSHARE_SLOT": ",".join(slots)})
+        self.assertEqual(self.mounts(answer), {})
+        spec = json.loads((self.folder / "cdi/nvshare.com-gpu.json").read_text())
+        self.assertLessEqual(set(ours), {device["name"] for device in spec["devices"]})
+        for mount in spec["containerEdits"]["mounts"]:
+            if not mount["containerPath"].endswith("tenant"):
+                self.assertTrue(open(mount["hostPath"], "rb").read())
+
+    def test_memory_and_cores_set_limits(self):
+        self.start("--memory-ratio", "1.5", "--memory-unit", "256Mi", "--cores")
+        self.wait_for_devices(200, "nvshare.com/gpu-core")
+        memory = "nvshare.com/gpu-memory"
+        self.wait_until(lambda: self.kubelet.allocatable(memory), memory)
+        answers = self.kubelet.admit(
+            "pod", nvshare_com__gpu=1, nvshare_com__gpu_memory=6, nvshare_com__gpu_core=40
+        )
+        self.assertEqual(dict(answers[memory].envs), {"NVSHARE_GPU_MEMORY_LIMIT": "1536Mi"})
+        cores = answers["nvshare.com/gpu-core"]
+        self.assertEqual(dict(cores.envs), {"NVSHARE_GPU_CORE_LIMIT": "40"})
+        # 2.3: of what two resources of a container say twice, only the first counts.
+        self.assertNotIn("NVSHARE_GPU_CORE_LIMIT", answers[GPU].envs)
+
+    def check_refused(self, code, ids, words):
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.kubelet.allocate(GPU, ids)
+        self.assertEqual(raised.exception.code(), code)
+        self.assertIn(words, raised.exception.details())
+
+    def test_unknown_devices_are_refused(self):
+        self.start()
+        self.check_refused(grpc.StatusCode.INVALID_ARGUMENT, ["GPU-x::1"], "GPU-x::1")
+        self.check_refused(grpc.StatusCode.INVALID_ARGUMENT, [], "no device")
+
+    def test_more_than_one_is_refused_where_the_settings_say_so(self):
+        self.start("--fail-requests-greater-than-one")
+        ids = self.kubelet.healthy(GPU)[:2]
+        self.check_refused(grpc.StatusCode.FAILED_PRECONDITION, ids, "asked for 2")
+        self.kubelet.allocate(GPU, ids[:1])
+
+
+class Spreading(PluginCase):
+    gpus = 8
+
+    def counts(self):
+        counted = collections.Counter(map(gpu_of, self.kubelet.in_use(GPU)))
+        return [counted[gpu] for gpu in {gpu_of(id_) for id_ in self.kubelet.healthy(GPU)}]
+
+    def difference(self):
+        return max(self.counts()) - min(self.counts())
+
+    def admit_evenly(self, pod):
+        """Starts a pod: on a GPU that had the fewest."""
+        least = min(self.counts())
+        before = self.difference()
+        self.kubelet.admit(pod, nvshare_com__gpu=1)
+        (slot,) = self.kubelet.pods[pod][GPU]
+        on_it = collections.Counter(map(gpu_of, self.kubelet.in_use(GPU)))[gpu_of(slot)]
+        self.assertEqual(on_it, least + 1)
+        self.assertLessEqual(self.difference(), max(before, 1))
+
+    def test_pods_come_and_go_and_plugin_and_kubelet_restart(self):
+        seed = 7
+        draw = random.Random(seed)
+        plugin = self.start()
+        pods = []
+        starts = 0
+        for step in range(1000):
+            if starts == 200:
+                break
+            if len(pods) < 80 and (draw.random() < 0.6 or not pods):
+                starts += 1
+                pods.append(f"pod{step}")
+                self.admit_evenly(pods[-1])
+            else:
+                self.kubelet.end(pods.pop(draw.randrange(len(pods))))
+            if step % 40 == 20:
+                plugin.end(draw.choice((signal.SIGTERM, signal.SIGKILL)))
+                plugin = self.start()
+            if step % 40 == 30:
+                self.kubelet.restart()
+                self.wait_for_devices(80)
+
+    def test_without_podresources_the_kubelets_word_is_enough(self):
+        self.kubelet.refuses_lists = True
+        self.start()
+        for number in range(17):
+            self.admit_evenly(f"pod{number}")
+
+    def test_several_of_one_container_are_on_different_gpus(self):
+        self.start()
+        self.kubelet.admit("pod", nvshare_com__gpu=8)
+        self.assertEqual(self.counts(), [1] * 8)
+
+    def test_packed(self):
+        self.start("--allocation-policy", "packed")
+        for number in range(10):
+            self.kubelet.admit(f"pod{number}", nvshare_com__gpu=1)
+        self.assertEqual(sorted(self.counts()), [0] * 7 + [10])
+
+
+if __name__ == "__main__":
+    unittest.main()

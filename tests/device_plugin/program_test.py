@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""nvshare-device-plugin as those who run it meet it: settings, health, probes, ends.
+
+usage: program_test.py BUILD [UNITTEST_ARGUMENT...]
+"""
+
+import http.client
+import re
+import signal
+import subprocess
+import unittest
+
+from plugin_case import GPU, PATIENCE_S, PLUGIN, PluginCase, environment
+
+NVIDIA_GPU = "nvidia.com/gpu"
+
+
+def time_slicing(replicas, more=""):
+    return (
+        f"version: v1\nsharing:\n  timeSlicing:\n{more}    resources:\n"
+        f"    - name: nvidia.com/gpu\n      replicas: {replicas}\n"
+    )
+
+
+class CommandLine(unittest.TestCase):
+    def run_with(self, *arguments, **variables):
+        return subprocess.run(
+            [PLUGIN, *arguments],
+            env=environment(**variables),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+
+    def test_help_and_version_are_answers(self):
+        for flag, words in (("--help", "Usage: nvshare-device-plugin"), ("--version", "plugin 0.")):
+            done = self.run_with(flag)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn(words, done.stdout)
+
+    def test_wrong_usage_says_what_and_where_to_look(self):
+        for arguments, words in (
+            (("--replicas", "0"), "1 to 1000"),
+            (("--injection", "magic"), "ld-so-preload, cdi-cri or env"),
+            (("--device-list-strategy", "envvar,"), "cdi-annotations"),
+            (("--allocation-policy", "most"), "distributed or packed"),
+            (("--resource", "gpu"), "nvshare.com/gpu"),
+            (("--memory-unit", "1"), "1Gi"),
+            (("--host-root", "here"), "begin with /"),
+            (("--speed", "9"), "--speed"),
+        ):
+            done = self.run_with(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn(words, done.stderr)
+            self.assertIn("--help", done.stderr)
+
+    def test_variables_count_where_no_flag_does(self):
+        for variables, words in (
+            ({"NVSHARE_VIRTUAL_DEVICES": "7"}, "nvshare.com/gpu: 7 of each GPU"),
+            ({"NVSHARE_VIRTUAL_DEVICES": "many"}, "NVSHARE_VIRTUAL_DEVICES"),
+            ({"DP_DISABLE_HEALTHCHECKS": "some"}, "DP_DISABLE_HEALTHCHECKS"),
+            ({"NVSHARE_LOG": "loud"}, "NVSHARE_LOG"),
+        ):
+            done = self.run_with("--check", **variables)
+            self.assertIn(words, done.stdout + done.stderr)
+        done = self.run_with("--check", "--replicas", "3", NVSHARE_VIRTUAL_DEVICES="7")
+        self.assertIn("3 of each GPU", done.stdout)
+
+
+class Settings(PluginCase):
+    def write(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def test_nvidias_file_is_taken_as_it_is(self):
+        file = self.write("config", time_slicing(4))
+        self.start("--config-file", file, resource=NVIDIA_GPU, devices=8)
+        self.kubelet.admit("pod", nvidia_com__gpu=1)
+        self.assertEqual(list(self.kubelet.endpoints), [NVIDIA_GPU])
+
+    def test_renamed_resources(self):
+        file = self.write("config", time_slicing(4, "    renameByDefault: true\n"))
+        self.start(CONFIG_FILE=str(file), resource="nvidia.com/gpu.shared", devices=8)
+
+    def test_a_wrong_file_is_refused_with_its_line(self):
+        file = self.write("config", time_slicing(1))
+        plugin = self.launch("--config-file", file)
+        self.assertEqual(plugin.process.wait(PATIENCE_S), 2)
+        plugin.reader.join(PATIENCE_S)
+        self.assertIn(f"{file}:6: sharing.timeSlicing.resources.replicas", plugin.log[-1])
+
+    def test_a_file_that_changes_is_noticed_and_a_wrong_one_is_not_taken(self):
+        file = self.write("config", time_slicing(4))
+        plugin = self.start("--config-file", file, resource=NVIDIA_GPU, devices=8)
+        file.write_text(time_slicing(6))
+        plugin.process.send_signal(signal.SIGHUP)
+        self.wait_for_devices(12, NVIDIA_GPU)
+        file.write_text("version: v1\nsharring: {}\n")
+        plugin.process.send_signal(signal.SIGHUP)
+        self.wait_until(lambda: plugin.has_logged("settings are wrong", ":2: sharring"), "a word")
+        self.wait_for_devices(12, NVIDIA_GPU)
+        # Without a signal too, as a ConfigMap changes; other resources take the place of these.
+        file.write_text("version: nvshare/v1\nreplicas: 3\n")
+        self.wait_for_devices(6)
+        self.wait_for_devices(0, NVIDIA_GPU)
+        self.assertIsNone(plugin.process.poll())
+
+    def test_configs_by_name_and_by_label(self):
+        self.write("configs/few", time_slicing(2))
+        self.write("configs/many", time_slicing(9))
+        label = self.write("label", "many\n")
+        folder = self.folder / "configs"
+        flags = ("--config-folder", folder, "--config-label-file", label, "--default-config", "few")
+        plugin = self.start(*flags, resource=NVIDIA_GPU, devices=18)
+        label.write_text("")
+        plugin.process.send_signal(signal.SIGHUP)
+        self.wait_for_devices(4, NVIDIA_GPU)
+        plugin.end()
+        self.start(*flags, "--config", "many", resource=NVIDIA_GPU, devices=18)
+
+    def test_no_gpus_are_an_error_or_waited_for(self):
+        broken = {"NVSHARE_NVML": "/nonexistent/libnvidia-ml.so.1"}
+        plugin = self.launch(**broken)
+        self.assertEqual(plugin.process.wait(PATIENCE_S), 1)
+        file = self.write("config", "flags: {failOnInitError: false}\n")
+        plugin = self.launch("--config-file", file, **broken)
+        self.wait_until(lambda: plugin.has_logged("nothing is offered"), "a warning")
+        self.assertEqual(plugin.end(), 0)
+
+    def test_a_missing_library_is_an_error(self):
+        self.library.unlink()
+        plugin = self.launch()
+        self.assertEqual(plugin.process.wait(PATIENCE_S), 1)
+        plugin.reader.join(PATIENCE_S)
+        self.assertIn("libnvshare.so", plugin.log[-1])
+
+
+class Health(PluginCase):
+    def break_gpu(self, gpu, xid):
+        with self.events.open("a") as file:
+            file.write(f"{gpu} {xid}\n")
+
+    def test_a_critical_error_takes_all_devices_of_the_gpu(self):
+        plugin = self.start("--cores")
+        self.wait_for_devices(200, "nvshare.com/gpu-core")
+        for xid in (13, 31, 43, 45, 68, 109):
+            self.break_gpu(0, xid)
+        self.wait_until(lambda: plugin.has_logged("xid=109"), "the last of the harmless ones")
+        self.break_gpu(1, 79)
+        self.wait_for_devices(10)
+        self.wait_for_devices(100, "nvshare.com/gpu-core")
+        self.assertEqual(self.kubelet.capacity(GPU), 20)
+        self.assertEqual(len({id_.split("::")[0] for id_ in self.kubelet.healthy(GPU)}), 1)
+        # It is known to the next stream as well.
+        self.kubelet.restart()
+        self.wait_for_devices(10)
+
+    def test_checks_can_be_switched_off(self):
+        self.start(DP_DISABLE_HEALTHCHECKS="all")
+        self.break_gpu(0, 79)
+        self.wait_for_lists()
+        self.assertEqual(self.kubelet.allocatable(GPU), 20)
+
+    def test_an_error_can_be_made_harmless(self):
+        plugin = self.start(DP_DISABLE_HEALTHCHECKS="79", DP_ENABLE_HEALTHCHECKS="31")
+        self.break_gpu(0, 79)
+        self.wait_until(lambda: plugin.has_logged("xid=79"), "the first")
+        self.break_gpu(1, 31)
+        self.wait_for_devices(10)
+
+
+class Probes(PluginCase):
+    def get(self, path, method="GET"):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        connection.request(method, path)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text
+
+    def test_it_is_alive_and_ready_when_the_kubelet_listens(self):
+        self.kubelet.stop()
+        plugin = self.launch("--probes", "127.0.0.1:0")
+        line = self.wait_until(lambda: plugin.has_logged("probes are answered"), "a port")
+        self.port = int(re.search(r"port=(\d+)", line)[1])
+        self.assertEqual(self.get("/healthz"), (200, "ok\n"))
+        self.assertEqual(self.get("/readyz"), (503, "nvshare.com/gpu is not registered\n"))
+        self.kubelet.start()
+        self.wait_for_devices(20)
+        self.wait_until(lambda: self.get("/readyz") == (200, "ok\n"), "readiness")
+        self.assertEqual(self.get("/")[0], 404)
+        self.assertEqual(self.get("/healthz", "POST")[0], 405)
+        self.kubelet.stop()
+        self.wait_until(lambda: self.get("/readyz")[0] == 503, "the end of readiness")
+        self.assertEqual(self.get("/healthz")[0], 200)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins and kubelets that come and go, with kubelets of both generations.
+
+usage: registration_test.py BUILD [UNITTEST_ARGUMENT...]
+"""
+
+import os
+import signal
+import socket
+import unittest
+
+from plugin_case import GPU, PATIENCE_S, both_generations, stopped
+
+
+class Registrations:
+    def test_it_is_registered_with_all_its_devices(self):
+        self.start()
+        self.assertEqual(self.kubelet.capacity(GPU), 20)
+        self.assertTrue(self.kubelet.endpoints[GPU].options.get_preferred_allocation_available)
+        self.assertFalse(self.kubelet.endpoints[GPU].options.pre_start_required)
+
+    def test_settings_read_again_make_a_fresh_socket(self):
+        # Up to 1.36 the end of the old stream cuts the new one, and a second round mends it.
+        plugin = self.start()
+        for _ in range(3):
+            before = self.kubelet.registrations[-1]
+            plugin.process.send_signal(signal.SIGHUP)
+            self.wait_until(lambda: self.kubelet.registrations[-1] != before, "a registration")
+            self.wait_until_one_socket()
+            self.wait_for_devices(20)
+
+    def test_a_restarted_plugin_is_registered_again(self):
+        self.start().end()
+        self.wait_for_devices(0)
+        self.start()
+
+    def test_a_killed_plugin_leaves_nothing_that_harms_the_next(self):
+        self.start().end(signal.SIGKILL)
+        self.assertEqual(len(self.sockets()), 1)
+        self.start()
+        self.wait_until_one_socket()
+
+    def test_two_at_once_and_the_old_one_stops(self):
+        old = self.start()
+        new = self.launch()
+        self.wait_until(lambda: new.has_logged("kubelet listens"), "the second registration")
+        # The new one has not swept the old one's socket away: it is served.
+        self.assertEqual(len(self.sockets()), 2)
+        self.assertEqual(old.end(), 0)
+        # Up to 1.36 this cuts the new one's stream: it must come back by itself.
+        self.wait_for_devices(20)
+        self.wait_until_one_socket()
+        self.kubelet.admit("pod", nvshare_com__gpu=1)
+
+    def test_a_kubelet_restart_deletes_the_socket_and_it_comes_back(self):
+        self.start()
+        for _ in range(3):
+            self.kubelet.restart()
+            self.wait_for_devices(20)
+        self.wait_until_one_socket()
+
+    def test_a_kubelet_that_stays_away_for_a_while(self):
+        plugin = self.start()
+        self.kubelet.stop()
+        self.wait_until(lambda: plugin.has_logged("not registered"), "a failure")
+        self.kubelet.start()
+        self.wait_for_devices(20)
+
+    def test_a_kubelet_that_comes_after_the_plugin(self):
+        self.kubelet.stop()
+        (self.folder / "device-plugins/kubelet.sock").unlink(missing_ok=True)
+        plugin = self.launch()
+        self.wait_until(lambda: plugin.has_logged("not registered"), "a failure")
+        self.kubelet.start()
+        self.wait_for_devices(20)
+
+    def test_a_socket_that_somebody_removes_is_replaced(self):
+        self.start()
+        (name,) = self.sockets()
+        (self.folder / "device-plugins" / name).unlink()
+        self.wait_until(lambda: self.sockets() not in ([], [name]), "another socket")
+        self.wait_for_devices(20)
+
+    def test_a_stream_that_ends_is_a_reason_to_register(self):
+        self.start()
+        for _ in range(2):
+            endpoint = self.kubelet.endpoints[GPU]
+            endpoint.stream.cancel()
+            self.wait_until(lambda: self.kubelet.endpoints[GPU] is not endpoint, "a new endpoint")
+            self.wait_for_devices(20)
+
+    def test_a_plugin_that_stands_still_during_a_kubelet_restart(self):
+        plugin = self.start()
+        with stopped(plugin.process):
+            self.kubelet.restart()
+        self.wait_for_devices(20)
+
+    def test_stopping_removes_the_socket_and_leaves_the_rest(self):
+        plugin = self.start()
+        other = self.folder / "device-plugins/other.sock"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(other))
+            self.assertEqual(plugin.end(), 0)
+        self.assertEqual(self.sockets(), [])
+        self.assertTrue(other.exists())
+        self.assertTrue((self.folder / "device-plugins/kubelet.sock").exists())
+
+    def test_only_our_own_dead_sockets_are_swept(self):
+        folder = self.folder / "device-plugins"
+        with socket.socket(socket.AF_UNIX) as dead, socket.socket(socket.AF_UNIX) as live:
+            dead.bind(str(folder / "nvshare-gpu-1-00000000-1.sock"))
+            live.bind(str(folder / "nvshare-gpu-1-00000000-2.sock"))
+            live.listen()
+            with socket.socket(socket.AF_UNIX) as others:
+                others.bind(str(folder / "nvidia-gpu.sock"))
+            dead.close()
+            self.start()
+            names = os.listdir(folder)
+        self.assertNotIn("nvshare-gpu-1-00000000-1.sock", names)
+        self.assertIn("nvshare-gpu-1-00000000-2.sock", names)
+        self.assertIn("nvidia-gpu.sock", names)
+
+    def test_resources_of_memory_and_cores_are_registrations_of_their_own(self):
+        self.start("--memory-ratio", "1", "--memory-unit", "512Mi", "--cores")
+        self.wait_for_devices(200, "nvshare.com/gpu-core")
+        self.wait_until(lambda: self.kubelet.allocatable("nvshare.com/gpu-memory"), "memory")
+        options = self.kubelet.endpoints["nvshare.com/gpu-core"].options
+        self.assertFalse(options.get_preferred_allocation_available)
+        self.kubelet.restart()
+        self.wait_for_devices(20)
+        self.wait_for_devices(200, "nvshare.com/gpu-core")
+        self.assertEqual(self.plugins[0].end(), 0)
+        self.assertEqual(self.sockets(), [])
+
+    def test_a_kubelet_that_never_answers_holds_nothing_up(self):
+        self.kubelet.stop()
+        path = self.folder / "device-plugins/kubelet.sock"
+        path.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX) as silent:
+            silent.bind(str(path))
+            silent.listen()
+            plugin = self.launch()
+            self.wait_until(self.sockets, "a socket")
+            plugin.process.send_signal(signal.SIGTERM)
+            self.assertEqual(plugin.process.wait(PATIENCE_S), 0)
+
+
+RegistrationsOld, RegistrationsNew = both_generations(Registrations)
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A FakeKubelet: the part of a kubelet that device plugins meet.
+
+It behaves as kubelets 1.36.4 and 1.37.0-rc.1 were seen to. The paragraphs that comments name are
+those of the project's notes on Kubernetes: 2.1 the calls and their fields, 2.3 what a kubelet does
+around them, 2.4 how the two generations treat a plugin that registers again, 2.5 PodResources.
+"""
+
+import collections
+import concurrent.futures
+import os
+import pathlib
+import stat
+import threading
+
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
+import grpc  # noqa: E402
+
+DIAL_S = 10  # 2.3: dial 10 s
+HEALTHY = "Healthy"
+ID_MAX = 63  # 2.1: Device.ID
+
+
+class Endpoint:
+    """One plugin that has registered, and the stream of its devices."""
+
+    def __init__(self, kubelet, resource, path, messages):
+        self.kubelet = kubelet
+        self.resource = resource
+        self.path = path
+        self.channel = grpc.insecure_channel(
+            f"unix:{path}", options=[("grpc.use_local_subchannel_pool", 1)]
+        )
+        self.messages = messages
+        self.options = None
+        self.stream = None
+        self.is_over = threading.Event()
+
+    def call(self, name, request, answer, timeout=None):
+        method = self.channel.unary_unary(
+            f"/v1beta1.DevicePlugin/{name}",
+            request_serializer=type(request).SerializeToString,
+            response_deserializer=answer.FromString,
+        )
+        return method(request, timeout=timeout, wait_for_ready=True)
+
+    def dial(self):
+        """2.1: the kubelet calls this during Register and trusts it."""
+        empty = self.messages.Empty()
+        answer = self.messages.DevicePluginOptions
+        self.options = self.call("GetDevicePluginOptions", empty, answer, DIAL_S)
+
+    def watch(self):
+        method = self.channel.unary_stream(
+            "/v1beta1.DevicePlugin/ListAndWatch",
+            request_serializer=self.messages.Empty.SerializeToString,
+            response_deserializer=self.messages.ListAndWatchResponse.FromString,
+        )
+        self.stream = method(self.messages.Empty())
+        threading.Thread(target=self.follow, daemon=True).start()
+
+    def follow(self):
+        try:
+            for message in self.stream:
+                self.kubelet.take_devices(self, message.devices)
+        except grpc.RpcError:
+            pass
+        self.is_over.set()
+        self.kubelet.stream_ended(self)
+
+    def close(self):
+        if self.stream is not None:
+            self.stream.cancel()
+        self.channel.close()
+
+
+class FakeKubelet:
+    """`generation` is "1.36" or "1.37". The messages are the modules of the two protocols."""
+
+    def __init__(self, folder, generation, messages, pod_messages):
+        assert generation in ("1.36", "1.37")
+        self.generation = generation
+        self.messages = messages
+        self.pod_messages = pod_messages
+        self.plugins = pathlib.Path(folder) / "device-plugins"
+        self.pod_resources = pathlib.Path(folder) / "pod-resources"
+        self.plugins.mkdir(parents=True, exist_ok=True)
+        self.pod_resources.mkdir(parents=True, exist_ok=True)
+        self.lock = threading.RLock()
+        self.pods = {}  # name: {resource: [id]}; the checkpoint, which outlives the process (2.3)
+        self.violations = []
+        self.registrations = []  # (resource, name of the socket), of all times
+        self.lists = 0
+        self.refuses_lists = False
+        self.servers = []
+        self.forget()
+
+    def forget(self):
+        """What a process knows and its successor does not."""
+        self.endpoints = {}  # resource: Endpoint, the one that counts
+        self.connected = collections.defaultdict(list)  # path: Endpoints; 1.37 alone
+        self.wedged = set()  # paths; 1.37 alone
+        self.devices = {}  # resource: {id: Device}
+        self.unhealthy = set()  # resources whose stream has ended
+
+    # Life.
+
+    def start(self):
+        # 2.3: on start it deletes every unix socket in the folder.
+        for path in self.plugins.iterdir():
+            if stat.S_ISSOCK(path.stat().st_mode):
+                path.unlink()
+        self.forget()
+        register = self.handler(self.register, self.messages.RegisterRequest)
+        self.serve(self.plugins / "kubelet.sock", "v1beta1.Registration", {"Register": register})
+        lister = self.handler(self.list_pods, self.pod_messages.ListPodResourcesRequest)
+        self.serve(
+            self.pod_resources / "kubelet.sock", "v1.PodResourcesLister", {"List": lister}
+        )
+
+    def stop(self):
+        """Dies: connections are cut, the sockets' files stay."""
+        servers, self.servers = self.servers, []
+        for server in servers:
+            server.stop(None).wait()
+        with self.lock:
+            endpoints = [one for list_ in self.connected.values() for one in list_]
+            endpoints += list(self.endpoints.values())
+            self.forget()
+        for endpoint in endpoints:
+            endpoint.close()
+
+    def restart(self):
+        self.stop()
+        self.start()
+
+    @staticmethod
+    def handler(function, request):
+        return grpc.unary_unary_rpc_method_handler(
+            function,
+            request_deserializer=request.FromString,
+            response_serializer=lambda message: message.SerializeToString(),
+        )
+
+    def serve(self, path, service, methods):
+        class Strangers(grpc.GenericRpcHandler):
+            def service(_, details):  # noqa: N805
+                self.violate(f"{path.name}: {details.method} was called")
+
+        if path.exists():
+            path.unlink()
+        server = grpc.server(concurrent.futures.ThreadPoolExecutor(16))
+        known = grpc.method_handlers_generic_handler(service, methods)
+        server.add_generic_rpc_handlers((known, Strangers()))
+        assert server.add_insecure_port(f"unix:{path}")
+        server.start()
+        self.servers.append(server)
+
+    def violate(self, text):
+        with self.lock:
+            self.violations.append(text)
+
+    # Registration.
+
+    def register(self, request, context):
+        path = self.plugins / request.endpoint
+        with self.lock:
+            self.registrations.append((request.resource_name, request.endpoint))
+            if request.version != "v1beta1":
+                self.violate(f"version {request.version}")
+            if "/" in request.endpoint:
+                self.violate(f"endpoint {request.endpoint} is no name of a socket")
+            if not path.exists():
+                self.violate(f"{path.name} is registered and not served")
+            # 2.4, 1.37: endpoints are known by their path. A second registration on it fails, and
+            # from then on every one does, while what the first one offered stays advertised.
+            if self.generation == "1.37" and (self.connected[path] or path in self.wedged):
+                self.wedged.add(path)
+                self.connected[path].clear()
+                self.violate(f"{path.name} was registered twice")
+                context.abort(
+                    grpc.StatusCode.UNKNOWN, f"device plugin already connected: {path}"
+                )
+        endpoint = Endpoint(self, request.resource_name, path, self.messages)
+        try:
+            endpoint.dial()
+        except grpc.RpcError as error:
+            endpoint.close()
+            context.abort(grpc.StatusCode.UNKNOWN, f"failed to dial device plugin: {error}")
+        with self.lock:
+            self.endpoints[request.resource_name] = endpoint
+            self.connected[path].append(endpoint)
+            self.unhealthy.discard(request.resource_name)
+        endpoint.watch()
+        return self.messages.Empty()
+
+    def take_devices(self, endpoint, devices):
+        """2.1: each message replaces the whole list."""
+        with self.lock:
+            if self.endpoints.get(endpoint.resource) is not endpoint:
+                return
+            new = {device.ID: device for device in devices}
+            if len(new) != len(devices):
+                self.violate(f"{endpoint.resource}: a device is there twice")
+            for device in devices:
+                if len(device.ID) > ID_MAX or not device.ID:
+                    self.violate(f"{endpoint.resource}: id {device.ID}")
+                if device.health not in (HEALTHY, "Unhealthy"):
+                    self.violate(f"{endpoint.resource}: health {device.health}")
+                # 2.3: up to 1.36 ids are looked up across resources.
+                for other, known in self.devices.items():
+                    if other != endpoint.resource and device.ID in known:
+                        self.violate(f"{device.ID} is of {other} and {endpoint.resource}")
+            self.devices[endpoint.resource] = new
+            self.unhealthy.discard(endpoint.resource)
+
+    def stream_ended(self, endpoint):
+        cut = None
+        with self.lock:
+            if endpoint in self.connected[endpoint.path]:
+                self.connected[endpoint.path].remove(endpoint)
+            current = self.endpoints.get(endpoint.resource)
+            if self.generation == "1.36" and current is not None:
+                # 2.4, 1.36: endpoints are known by their resource. Whichever stream ends, the one
+                # that counts now is cut as well, and allocatable is 0.
+                self.unhealthy.add(endpoint.resource)
+                if current is not endpoint and not current.is_over.is_set():
+                    cut = current
+            elif current is endpoint:
+                self.unhealthy.add(endpoint.resource)
+        if cut is not None:
+            cut.close()
+
+    # What the node says of itself.
+
+    def capacity(self, resource):
+        with self.lock:
+            return len(self.devices.get(resource, {}))
+
+    def healthy(self, resource):
+        """2.3: when a stream ends, all devices are unhealthy."""
+        with self.lock:
+            if resource in self.unhealthy:
+                return []
+            known = self.devices.get(resource, {}).values()
+            return [device.ID for device in known if device.health == HEALTHY]
+
+    def allocatable(self, resource):
+        return len(self.healthy(resource))
+
+    # Pods.
+
+    def in_use(self, resource):
+        with self.lock:
+            return {id_ for pod in self.pods.values() for id_ in pod.get(resource, [])}
+
+    def admit(self, pod, **requests):
+        """Starts a pod of one container. The keys of `requests` are resources, with __ for / and _
+        for - after it. Returns the answers of Allocate by resource."""
+        answers = {}
+        for name, count in requests.items():
+            domain, _, rest = name.partition("__")
+            resource = f"{domain.replace('_', '.')}/{rest.replace('_', '-')}"
+            ids = self.choose(resource, count)
+            answers[resource] = self.allocate(resource, ids)
+            with self.lock:
+                self.pods.setdefault(pod, {})[resource] = ids
+        return answers
+
+    def choose(self, resource, count):
+        available = sorted(set(self.healthy(resource)) - self.in_use(resource), key=hash)
+        assert len(available) >= count, f"{resource}: {len(available)} are free"
+        endpoint = self.endpoints[resource]
+        if not endpoint.options.get_preferred_allocation_available:
+            return available[:count]
+        request = self.messages.PreferredAllocationRequest()
+        container = request.container_requests.add()
+        container.available_deviceIDs.extend(available)
+        container.allocation_size = count
+        # 2.3: no timeout in a kubelet; here one that no healthy plugin reaches.
+        answer = endpoint.call(
+            "GetPreferredAllocation", request, self.messages.PreferredAllocationResponse, 60
+        )
+        if len(answer.container_responses) != 1:
+            self.violate(f"{len(answer.container_responses)} preferred answers to one question")
+        ids = list(answer.container_responses[0].deviceIDs)
+        if len(ids) != count or len(set(ids)) != count or not set(ids) <= set(available):
+            self.violate(f"{count} of {available} gave {ids}")
+        return ids
+
+    def allocate(self, resource, ids):
+        """2.1: exactly one container a call."""
+        request = self.messages.AllocateRequest()
+        request.container_requests.add().devices_ids.extend(ids)
+        answer = self.endpoints[resource].call(
+            "Allocate", request, self.messages.AllocateResponse, 60
+        )
+        if len(answer.container_responses) != 1:
+            self.violate(f"{len(answer.container_responses)} answers to one container")
+        return answer.container_responses[0]
+
+    def end(self, pod):
+        with self.lock:
+            del self.pods[pod]
+
+    # PodResources.
+
+    def list_pods(self, _, context):
+        with self.lock:
+            self.lists += 1
+            if self.refuses_lists:
+                context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many requests")
+            answer = self.pod_messages.ListPodResourcesResponse()
+            for name, resources in self.pods.items():
+                pod = answer.pod_resources.add(name=name, namespace="default")
+                container = pod.containers.add(name="main")
+                for resource, ids in resources.items():
+                    container.devices.add(resource_name=resource, device_ids=ids)
+            return answer
