@@ -34,14 +34,20 @@ void Answers::set_loads(std::map<std::string, double> loads) {
   loads_ = std::move(loads);
 }
 
-void Answers::listed(Instant asked_at, std::set<std::string> ids) {
+void Answers::listed(Instant asked_at, std::set<PodDevice> devices) {
   const Guard guard(lock_);
-  usage_.listed(asked_at, std::move(ids));
+  usage_.listed(asked_at, std::move(devices));
 }
 
 bool Answers::all_slots_are_ours(Instant now) const {
   const Guard guard(lock_);
   return usage_.all_are_ours(now);
+}
+
+bool Answers::prefers(const std::string& resource) const {
+  const Guard guard(lock_);
+  const OfferedResource* found = offer_->find(resource);
+  return found != nullptr && found->kind == DeviceKind::slot;
 }
 
 std::vector<ListedDevice> Answers::devices(const std::string& resource) const {
@@ -63,7 +69,7 @@ Parsed<std::vector<std::string>> Answers::prefer(Instant now, const std::string&
   const Guard guard(lock_);
   const OfferedResource* found = offer_->find(resource);
   if (found == nullptr) return tl::unexpected(resource + " is not offered any more");
-  const auto counts = usage_.counts(now, offer_->inventory, request.available);
+  const auto counts = usage_.counts(now, offer_->inventory, resource, request.available);
   std::vector<GpuUse> gpus;
   for (std::size_t gpu = 0; gpu < counts.size(); ++gpu) {
     const auto load = loads_.find(offer_->inventory.gpus[gpu].uuid);
@@ -81,7 +87,7 @@ tl::expected<ContainerAnswer, AllocateError> Answers::allocate(
         AllocateError{AllocateError::Kind::unknown_device, resource + " is not offered any more"});
   }
   auto answer = plugin::allocate(ids, *found, offer_->inventory, offer_->config, offer_->host);
-  if (answer) usage_.allocated(now, ids);
+  if (answer) usage_.allocated(now, resource, ids);
   return answer;
 }
 

@@ -41,9 +41,11 @@ class Answers {
   void set_unhealthy(std::set<std::string> gpus);
   // By UUID; GPUs that are not there have none.
   void set_loads(std::map<std::string, double> loads);
-  void listed(Instant asked_at, std::set<std::string> ids);
+  void listed(Instant asked_at, std::set<PodDevice> devices);
   bool all_slots_are_ours(Instant now) const;
 
+  // Whether it matters which devices of it a container gets.
+  bool prefers(const std::string& resource) const;
   std::vector<ListedDevice> devices(const std::string& resource) const;
   Parsed<std::vector<std::string>> prefer(Instant now, const std::string& resource,
                                           const PreferredRequest& request) const;

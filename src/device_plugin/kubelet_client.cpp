@@ -34,8 +34,8 @@ std::string words_of(const grpc::Status& status) {
 }  // namespace
 
 Parsed<void> register_with_kubelet(const std::string& kubelet_socket, const std::string& endpoint,
-                                   const std::string& resource, Duration deadline,
-                                   const std::stop_token& stop) {
+                                   const std::string& resource, Preference preference,
+                                   Duration deadline, const std::stop_token& stop) {
   const auto stub = v1beta1::Registration::NewStub(connect_to(kubelet_socket));
   grpc::ClientContext context;
   set_deadline(context, deadline);
@@ -43,6 +43,8 @@ Parsed<void> register_with_kubelet(const std::string& kubelet_socket, const std:
   request.set_version(kApiVersion);
   request.set_endpoint(endpoint);
   request.set_resource_name(resource);
+  request.mutable_options()->set_get_preferred_allocation_available(preference ==
+                                                                    Preference::offered);
   v1beta1::Empty answer;
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   const grpc::Status status = stub->Register(&context, request, &answer);
@@ -50,22 +52,26 @@ Parsed<void> register_with_kubelet(const std::string& kubelet_socket, const std:
   return {};
 }
 
-Parsed<std::set<std::string>> list_pod_devices(const std::string& socket, Duration deadline) {
+Parsed<std::set<PodDevice>> list_pod_devices(const std::string& socket, Duration deadline,
+                                             const std::stop_token& stop) {
   const auto stub = v1::PodResourcesLister::NewStub(connect_to(socket));
   grpc::ClientContext context;
   set_deadline(context, deadline);
   v1::ListPodResourcesResponse answer;
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   const grpc::Status status = stub->List(&context, {}, &answer);
   if (!status.ok()) return tl::unexpected(words_of(status));
-  std::set<std::string> ids;
+  std::set<PodDevice> found;
   for (const v1::PodResources& pod : answer.pod_resources()) {
     for (const v1::ContainerResources& container : pod.containers()) {
       for (const v1::ContainerDevices& devices : container.devices()) {
-        ids.insert(devices.device_ids().begin(), devices.device_ids().end());
+        for (const std::string& id : devices.device_ids()) {
+          found.insert({devices.resource_name(), id});
+        }
       }
     }
   }
-  return ids;
+  return found;
 }
 
 }  // namespace nvs::plugin

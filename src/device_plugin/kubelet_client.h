@@ -3,22 +3,28 @@
 // for the answer, with a deadline, so they are for threads that may.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <stop_token>
 #include <string>
 
 #include "base/instant.h"
 #include "device_plugin/config.h"
+#include "device_plugin/usage.h"
 
 namespace nvs::plugin {
 
-// `endpoint` is the name of our socket, beside the kubelet's. The kubelet calls us there before it
-// answers. `stop` ends the waiting.
-Parsed<void> register_with_kubelet(const std::string& kubelet_socket, const std::string& endpoint,
-                                   const std::string& resource, Duration deadline,
-                                   const std::stop_token& stop);
+enum class Preference : std::uint8_t { none, offered };
 
-// The ids of all devices that containers have, of whatever resource.
-Parsed<std::set<std::string>> list_pod_devices(const std::string& socket, Duration deadline);
+// `endpoint` is the name of our socket, beside the kubelet's. The kubelet calls us there before it
+// answers, and asks for what `preference` says as well; those before 1.25 do not ask. `stop` ends
+// the waiting.
+Parsed<void> register_with_kubelet(const std::string& kubelet_socket, const std::string& endpoint,
+                                   const std::string& resource, Preference preference,
+                                   Duration deadline, const std::stop_token& stop);
+
+// All devices that containers have, of whatever resource.
+Parsed<std::set<PodDevice>> list_pod_devices(const std::string& socket, Duration deadline,
+                                             const std::stop_token& stop);
 
 }  // namespace nvs::plugin

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/byte_size.h"
+#include "base/result.h"
 #include "device_plugin/cdi_spec.h"
 #include "nvml/gpus.h"
 #include "wire/messages.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/byte_size.h"
+#include "base/result.h"
 #include "device_plugin/config_kinds.h"
 #include "device_plugin/resource_name.h"
 

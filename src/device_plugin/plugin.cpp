@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/result.h"
 #include "device_plugin/daemon_load.h"
 #include "device_plugin/kubelet_client.h"
 #include "os/clock.h"
@@ -81,8 +82,9 @@ Parsed<void> Plugin::start() {
   // So that the first pod is already spread by what runs. Without an answer it is by the kubelet's
   // word.
   const Instant asked_at = os::monotonic_now();
-  auto ids = list_pod_devices(options_.pod_resources, kFirstListPatience);
-  if (ids) answers_.listed(asked_at, *std::move(ids));
+  auto devices =
+      list_pod_devices(options_.pod_resources, kFirstListPatience, stopping_.get_token());
+  if (devices) answers_.listed(asked_at, *std::move(devices));
   const auto made = make_offer();
   if (!made && config_.config.fails_without_gpus) return made;
   if (!made) log(Level::warning, "nothing is offered", {{"error", made.error()}});
@@ -255,9 +257,9 @@ void Plugin::take_changes() {
 // In the thread that lists.
 void Plugin::list_pods() {
   const Instant asked_at = os::monotonic_now();
-  auto ids = list_pod_devices(options_.pod_resources, kListPatience);
-  const std::string error = ids ? "" : ids.error();
-  if (ids) answers_.listed(asked_at, *std::move(ids));
+  auto devices = list_pod_devices(options_.pod_resources, kListPatience, stopping_.get_token());
+  const std::string error = devices ? "" : devices.error();
+  if (devices) answers_.listed(asked_at, *std::move(devices));
   mailbox_.post(PodsListed{error});
 }
 
@@ -293,6 +295,7 @@ Parsed<void> Plugin::run() {
     tick();
   }
   log(Level::info, "stopping");
+  stopping_.request_stop();
   registrar_.stop();
   return {};
 }

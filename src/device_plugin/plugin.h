@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <variant>
 
@@ -67,7 +68,8 @@ class Plugin {
   std::string list_error_;    // of the last time
   bool is_swept_ = false;     // older versions of the library are gone
   bool is_ending_ = false;
-  std::string load_error_;  // of the thread that asks the daemon
+  std::string load_error_;     // of the thread that asks the daemon
+  std::stop_source stopping_;  // ends what the threads wait for
   Registrar registrar_;
   std::unique_ptr<ProbeServer> probes_;
   std::unique_ptr<GpuWatch> gpu_watch_;

@@ -127,7 +127,7 @@ class PluginServer::Impl : public v1beta1::DevicePlugin::CallbackService {
       all_done_.wait(guard, [this] { return streams_.empty(); });
     }
     server_.reset();
-    ::unlink(path_.c_str());
+    ::unlink(path_.c_str());  // gRPC does it too, but promises it nowhere
   }
 
   bool start() {
@@ -146,10 +146,7 @@ class PluginServer::Impl : public v1beta1::DevicePlugin::CallbackService {
 
   grpc::ServerUnaryReactor* GetDevicePluginOptions(Context* context, const v1beta1::Empty*,
                                                    v1beta1::DevicePluginOptions* out) override {
-    const auto offer = answers_.offer();
-    const OfferedResource* resource = offer->find(resource_);
-    const bool prefers = resource != nullptr && resource->kind == DeviceKind::slot;
-    out->set_get_preferred_allocation_available(prefers);
+    out->set_get_preferred_allocation_available(answers_.prefers(resource_));
     return finished(context, grpc::Status::OK);
   }
 

@@ -175,9 +175,11 @@ Outcome Registrar::serve(const std::string& resource, Entry& entry, const std::s
 }
 
 void Registrar::announce(const std::string& resource, const std::string& socket) {
-  later([post = post_, kubelet = folder_ + kKubeletSocket, resource, socket,
+  const Preference preference = answers_.prefers(resource) ? Preference::offered : Preference::none;
+  later([post = post_, kubelet = folder_ + kKubeletSocket, resource, socket, preference,
          stop = stopping_.get_token()] {
-    const auto done = register_with_kubelet(kubelet, socket, resource, kRegisterPatience, stop);
+    const auto done =
+        register_with_kubelet(kubelet, socket, resource, preference, kRegisterPatience, stop);
     if (done) {
       post({RegistrationNews::Kind::registered, resource, socket});
     } else {

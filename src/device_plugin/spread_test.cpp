@@ -44,9 +44,9 @@ class SpreadWorld {
 
  private:
   void list() {
-    std::set<std::string> ids;
-    for (const auto& [pod, id] : pods_) ids.insert(id);
-    usage_.listed(now_, std::move(ids));
+    std::set<PodDevice> devices;
+    for (const auto& [pod, id] : pods_) devices.insert({kOwnResource, id});
+    usage_.listed(now_, std::move(devices));
   }
 
   std::vector<unsigned> truth() const {
@@ -77,7 +77,7 @@ class SpreadWorld {
       best = std::min(best, difference(after));
     }
 
-    const auto counts = usage_.counts(now_, inventory_, request.available);
+    const auto counts = usage_.counts(now_, inventory_, kOwnResource, request.available);
     std::vector<GpuUse> use;
     for (const unsigned pods : counts) {
       use.push_back({.pods = pods, .load = static_cast<double>(random_() % 100) / 100});
@@ -85,7 +85,7 @@ class SpreadWorld {
     const auto picked = prefer(request, inventory_.resources[0], use, Spread::distributed);
     ASSERT_TRUE(picked);
     ASSERT_EQ(picked->size(), 1U);
-    usage_.allocated(now_, *picked);
+    usage_.allocated(now_, kOwnResource, *picked);
     pods_[++starts_] = picked->front();
     EXPECT_EQ(difference(truth()), best) << "start " << starts_;
     // No pod ended since all were even: they stay so.

@@ -5,47 +5,52 @@
 
 namespace nvs::plugin {
 
-void Usage::listed(Instant asked_at, std::set<std::string> ids) {
+void Usage::listed(Instant asked_at, std::set<PodDevice> devices) {
   std::erase_if(allocated_, [&](const auto& entry) {
-    return ids.contains(entry.first) || entry.second + kListGrace < asked_at;
+    return devices.contains(entry.first) || entry.second + kListGrace < asked_at;
   });
   // Whoever gets a slot after this one gave it back may have it from another plugin.
-  std::erase_if(
-      ours_, [&](const std::string& id) { return !ids.contains(id) && !allocated_.contains(id); });
-  listed_ = std::move(ids);
+  std::erase_if(ours_, [&](const PodDevice& device) {
+    return !devices.contains(device) && !allocated_.contains(device);
+  });
+  listed_ = std::move(devices);
   listed_at_ = asked_at;
 }
 
-void Usage::allocated(Instant now, const std::vector<std::string>& ids) {
+void Usage::allocated(Instant now, const std::string& resource,
+                      const std::vector<std::string>& ids) {
   for (const std::string& id : ids) {
-    allocated_[id] = now;
-    ours_.insert(id);
+    allocated_[{resource, id}] = now;
+    ours_.insert({resource, id});
   }
 }
 
 bool Usage::is_known(Instant now) const { return listed_at_ && now - *listed_at_ <= kListStale; }
 
 std::vector<unsigned> Usage::counts(Instant now, const Inventory& inventory,
+                                    const std::string& resource,
                                     const std::vector<std::string>& available) const {
   const std::set<std::string> free(available.begin(), available.end());
   std::map<std::string, std::size_t> gpus;
   for (std::size_t gpu = 0; gpu < inventory.gpus.size(); ++gpu) {
     gpus[inventory.gpus[gpu].uuid] = gpu;
   }
-  std::set<std::string> used;
+  std::set<PodDevice> used;
   if (is_known(now)) {
     // Those of earlier settings too, whose ids nobody offers any more: their pods still run.
     used = listed_;
-    for (const auto& [id, at] : allocated_) used.insert(id);
+    for (const auto& [device, at] : allocated_) used.insert(device);
   } else {
-    for (const OfferedResource& resource : inventory.resources) {
-      for (const OfferedDevice& device : resource.devices) used.insert(device.id);
+    for (const OfferedResource& one : inventory.resources) {
+      if (one.name != resource) continue;
+      for (const OfferedDevice& device : one.devices) used.insert({resource, device.id});
     }
   }
   std::vector<unsigned> counts(inventory.gpus.size());
-  for (const std::string& id : used) {
-    const auto device = parse_device_id(id);
-    if (!device || device->kind != DeviceKind::slot || free.contains(id)) continue;
+  for (const PodDevice& one : used) {
+    const auto device = parse_device_id(one.id);
+    if (!device || device->kind != DeviceKind::slot) continue;
+    if (one.resource == resource && free.contains(one.id)) continue;
     const auto gpu = gpus.find(device->uuid);
     if (gpu != gpus.end()) ++counts[gpu->second];
   }
@@ -54,9 +59,9 @@ std::vector<unsigned> Usage::counts(Instant now, const Inventory& inventory,
 
 bool Usage::all_are_ours(Instant now) const {
   if (!is_known(now)) return false;
-  return std::all_of(listed_.begin(), listed_.end(), [this](const std::string& id) {
-    const auto device = parse_device_id(id);
-    return !device || device->kind != DeviceKind::slot || ours_.contains(id);
+  return std::all_of(listed_.begin(), listed_.end(), [this](const PodDevice& one) {
+    const auto device = parse_device_id(one.id);
+    return !device || device->kind != DeviceKind::slot || ours_.contains(one);
   });
 }
 

@@ -4,6 +4,7 @@
 // the list was made. It survives restarts of plugin and kubelet because it keeps nothing of worth.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,6 +16,14 @@
 
 namespace nvs::plugin {
 
+// A device that a container has. The same id may be of two resources, where the settings changed
+// the name: then it is two devices of one GPU.
+struct PodDevice {
+  std::string resource;
+  std::string id;
+  auto operator<=>(const PodDevice&) const = default;
+};
+
 class Usage {
  public:
   // A list that is older says nothing any more.
@@ -22,12 +31,13 @@ class Usage {
   // What was allocated so short before a list was asked for may not be in it yet.
   static constexpr Duration kListGrace = Duration::from_s(10);
 
-  // All device ids that containers have, whatever the resource.
-  void listed(Instant asked_at, std::set<std::string> ids);
-  void allocated(Instant now, const std::vector<std::string>& ids);
+  // All devices that containers have, whatever the resource.
+  void listed(Instant asked_at, std::set<PodDevice> devices);
+  void allocated(Instant now, const std::string& resource, const std::vector<std::string>& ids);
 
-  // By GPU of the inventory. `available` is what the kubelet says is free: it is never in use.
-  std::vector<unsigned> counts(Instant now, const Inventory& inventory,
+  // By GPU of the inventory. `available` is what the kubelet says is free of a resource: it is
+  // never in use.
+  std::vector<unsigned> counts(Instant now, const Inventory& inventory, const std::string& resource,
                                const std::vector<std::string>& available) const;
 
   // Whether every slot that somebody has was allocated by this process; no if it is not known.
@@ -36,10 +46,10 @@ class Usage {
  private:
   bool is_known(Instant now) const;
 
-  std::set<std::string> listed_;
+  std::set<PodDevice> listed_;
   std::optional<Instant> listed_at_;
-  std::map<std::string, Instant> allocated_;  // not yet in a list
-  std::set<std::string> ours_;                // allocated here, and seen in every list since
+  std::map<PodDevice, Instant> allocated_;  // not yet in a list
+  std::set<PodDevice> ours_;                // allocated here, and seen in every list since
 };
 
 }  // namespace nvs::plugin

@@ -24,57 +24,71 @@ class UsageTest : public ::testing::Test {
     }
     return free;
   }
+  static std::set<PodDevice> of(const std::vector<std::string>& ids,
+                                const std::string& resource = kOwnResource) {
+    std::set<PodDevice> devices;
+    for (const std::string& id : ids) devices.insert({resource, id});
+    return devices;
+  }
   Inventory inventory_ = *make_inventory(test_gpus(2), Config{});
   Usage usage_;
 };
 
 TEST_F(UsageTest, WithoutAListTheKubeletsWordCounts) {
-  EXPECT_EQ(usage_.counts(at(0), inventory_, without({slot(0, 1), slot(0, 2)})), (Counts{2, 0}));
+  EXPECT_EQ(usage_.counts(at(0), inventory_, kOwnResource, without({slot(0, 1), slot(0, 2)})),
+            (Counts{2, 0}));
 }
 
 TEST_F(UsageTest, WhatIsInNoPodIsNotInUse) {
-  usage_.listed(at(0), {slot(1, 4)});
+  usage_.listed(at(0), of({slot(1, 4)}));
   // The kubelet keeps slot 0/1 back, perhaps because the GPU was unhealthy: nothing runs there.
-  EXPECT_EQ(usage_.counts(at(1), inventory_, without({slot(0, 1), slot(1, 4)})), (Counts{0, 1}));
+  EXPECT_EQ(usage_.counts(at(1), inventory_, kOwnResource, without({slot(0, 1), slot(1, 4)})),
+            (Counts{0, 1}));
 }
 
 TEST_F(UsageTest, WhatTheKubeletCanGiveAwayIsNotInUse) {
-  usage_.listed(at(0), {slot(1, 4), slot(1, 5)});
-  EXPECT_EQ(usage_.counts(at(1), inventory_, without({slot(1, 5)})), (Counts{0, 1}));
+  usage_.listed(at(0), of({slot(1, 4), slot(1, 5)}));
+  EXPECT_EQ(usage_.counts(at(1), inventory_, kOwnResource, without({slot(1, 5)})), (Counts{0, 1}));
 }
 
 TEST_F(UsageTest, WhatWasAllocatedSinceTheListCounts) {
-  usage_.listed(at(0), {});
-  usage_.allocated(at(1), {slot(0, 3)});
-  EXPECT_EQ(usage_.counts(at(2), inventory_, without({slot(0, 3)})), (Counts{1, 0}));
+  usage_.listed(at(0), of({}));
+  usage_.allocated(at(1), kOwnResource, {slot(0, 3)});
+  EXPECT_EQ(usage_.counts(at(2), inventory_, kOwnResource, without({slot(0, 3)})), (Counts{1, 0}));
   // A list that was asked for at once may have been made before.
-  usage_.listed(at(3), {});
-  EXPECT_EQ(usage_.counts(at(3), inventory_, without({slot(0, 3)})), (Counts{1, 0}));
-  usage_.listed(at(12), {});
-  EXPECT_EQ(usage_.counts(at(12), inventory_, without({slot(0, 3)})), (Counts{0, 0}));
+  usage_.listed(at(3), of({}));
+  EXPECT_EQ(usage_.counts(at(3), inventory_, kOwnResource, without({slot(0, 3)})), (Counts{1, 0}));
+  usage_.listed(at(12), of({}));
+  EXPECT_EQ(usage_.counts(at(12), inventory_, kOwnResource, without({slot(0, 3)})), (Counts{0, 0}));
 }
 
 TEST_F(UsageTest, PodsOfEarlierSettingsStillRun) {
-  usage_.listed(at(0), {slot(0, 77), slot(0, 2), test_uuid(0) + "::m3", "GPU-gone::1", "fpga0"});
-  EXPECT_EQ(usage_.counts(at(1), inventory_, without({slot(0, 2)})), (Counts{2, 0}));
+  usage_.listed(at(0),
+                of({slot(0, 77), slot(0, 2), test_uuid(0) + "::m3", "GPU-gone::1", "fpga0"}));
+  EXPECT_EQ(usage_.counts(at(1), inventory_, kOwnResource, without({slot(0, 2)})), (Counts{2, 0}));
+}
+
+TEST_F(UsageTest, ADeviceOfAnotherResourceIsInUseThoughItsIdIsFree) {
+  usage_.listed(at(0), of({slot(1, 0), slot(1, 1)}, "nvidia.com/gpu"));
+  EXPECT_EQ(usage_.counts(at(1), inventory_, kOwnResource, without({})), (Counts{0, 2}));
 }
 
 TEST_F(UsageTest, AnOldListIsNone) {
-  usage_.listed(at(0), {});
-  EXPECT_EQ(usage_.counts(at(60), inventory_, without({slot(0, 1)})), (Counts{0, 0}));
-  EXPECT_EQ(usage_.counts(at(61), inventory_, without({slot(0, 1)})), (Counts{1, 0}));
+  usage_.listed(at(0), of({}));
+  EXPECT_EQ(usage_.counts(at(60), inventory_, kOwnResource, without({slot(0, 1)})), (Counts{0, 0}));
+  EXPECT_EQ(usage_.counts(at(61), inventory_, kOwnResource, without({slot(0, 1)})), (Counts{1, 0}));
 }
 
 TEST_F(UsageTest, KnowsWhenAllSlotsAreItsOwn) {
   EXPECT_FALSE(usage_.all_are_ours(at(0)));
-  usage_.listed(at(0), {slot(0, 1)});
+  usage_.listed(at(0), of({slot(0, 1)}));
   EXPECT_FALSE(usage_.all_are_ours(at(0)));
-  usage_.allocated(at(1), {slot(0, 2)});
-  usage_.listed(at(2), {slot(0, 2), test_uuid(0) + "::m3", "fpga0"});
+  usage_.allocated(at(1), kOwnResource, {slot(0, 2)});
+  usage_.listed(at(2), of({slot(0, 2), test_uuid(0) + "::m3", "fpga0"}));
   EXPECT_TRUE(usage_.all_are_ours(at(2)));
   // Given back, and then in use again without us: another plugin was at work.
-  usage_.listed(at(20), {});
-  usage_.listed(at(21), {slot(0, 2)});
+  usage_.listed(at(20), of({}));
+  usage_.listed(at(21), of({slot(0, 2)}));
   EXPECT_FALSE(usage_.all_are_ours(at(21)));
 }
 

@@ -6,9 +6,12 @@ usage: allocation_test.py BUILD [UNITTEST_ARGUMENT...]
 """
 
 import collections
+import contextlib
 import json
 import random
 import signal
+import socket
+import threading
 import unittest
 
 from plugin_case import GPU, PluginCase, grpc
@@ -16,6 +19,13 @@ from plugin_case import GPU, PluginCase, grpc
 
 def gpu_of(id_):
     return id_.split("::")[0]
+
+
+def status_of(load):
+    """A daemon's status in which one tenant has that much of each GPU."""
+    gpus = [{"index": index, "uuid": uuid, "waiting": 0} for index, uuid in enumerate(load)]
+    uses = [{"gpu": index, "share_10s": share} for index, share in enumerate(load.values())]
+    return {"gpus": gpus, "tenants": [{"id": 1, "gpus": uses}]}
 
 
 class Containers(PluginCase):
@@ -151,6 +161,81 @@ class Spreading(PluginCase):
         self.start()
         for number in range(17):
             self.admit_evenly(f"pod{number}")
+
+    def test_pods_of_earlier_settings_count(self):
+        plugin = self.start("--allocation-policy", "packed")
+        for number in range(3):
+            self.kubelet.admit(f"old{number}", nvshare_com__gpu=1)
+        full = {gpu_of(id_) for id_ in self.kubelet.in_use(GPU)}
+        self.assertEqual(len(full), 1)
+        plugin.end()
+        # The kubelet says that all of the new resource is free. What runs is on one GPU.
+        self.start("--resource", "example.com/gpu", resource="example.com/gpu")
+        for number in range(14):
+            self.kubelet.admit(f"new{number}", example_com__gpu=1)
+        used = {gpu_of(id_) for id_ in self.kubelet.in_use("example.com/gpu")}
+        self.assertEqual(len(used), 7)
+        self.assertFalse(used & full)
+
+    def test_among_equals_the_gpu_with_the_least_load(self):
+        gpus = sorted({gpu_of(id_) for id_ in self.gpu_ids()})
+        load = {gpu: 0.9 for gpu in gpus}
+        load[gpus[5]] = 0.1
+        with self.serving_daemon(lambda: status_of(load)):
+            self.start()
+            self.wait_for_lists()
+            self.wait_until(lambda: self.questions >= 2, "the plugin's questions")
+            self.kubelet.admit("pod", nvshare_com__gpu=1)
+        self.assertEqual({gpu_of(id_) for id_ in self.kubelet.in_use(GPU)}, {gpus[5]})
+
+    def gpu_ids(self):
+        plugin = self.start()
+        ids = self.kubelet.healthy(GPU)
+        plugin.end()
+        self.wait_for_devices(0)
+        return ids
+
+    @contextlib.contextmanager
+    def serving_daemon(self, status):
+        """A daemon's socket for administrators that answers `status`; None: never."""
+        self.questions = 0
+        (self.folder / "run").mkdir()
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(self.folder / "run/admin.sock"))
+            listener.listen()
+            thread = threading.Thread(target=self.answer, args=(listener, status), daemon=True)
+            thread.start()
+            yield
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+    def answer(self, listener, status):
+        silent = []
+        while True:
+            try:
+                visitor, _ = listener.accept()
+            except OSError:
+                return
+            if status is None:
+                silent.append(visitor)
+                continue
+            with visitor, visitor.makefile("rw") as lines:
+                self.assertEqual(json.loads(lines.readline()), {"command": "status"})
+                lines.write(json.dumps({"ok": True, "result": status()}) + "\n")
+                lines.flush()
+            self.questions += 1
+
+    def test_nobody_waits_for_those_who_do_not_answer(self):
+        # The daemon and PodResources take calls and never answer them.
+        path = self.folder / "pod-resources/kubelet.sock"
+        path.unlink()
+        with socket.socket(socket.AF_UNIX) as silent, self.serving_daemon(None):
+            silent.bind(str(path))
+            silent.listen()
+            plugin = self.start()
+            for number in range(9):
+                self.admit_evenly(f"pod{number}")
+            plugin.end()
 
     def test_several_of_one_container_are_on_different_gpus(self):
         self.start()

@@ -82,6 +82,16 @@ class Registrations:
         self.wait_until(lambda: self.sockets() not in ([], [name]), "another socket")
         self.wait_for_devices(20)
 
+    def test_a_kubelets_socket_that_is_made_anew_is_a_reason_to_register(self):
+        self.start()
+        before = len(self.kubelet.registrations)
+        path = self.folder / "device-plugins/kubelet.sock"
+        path.rename(self.folder / "aside")
+        (self.folder / "aside").rename(path)
+        self.wait_until(lambda: len(self.kubelet.registrations) > before, "a registration")
+        self.wait_until_one_socket()
+        self.wait_for_devices(20)
+
     def test_a_stream_that_ends_is_a_reason_to_register(self):
         self.start()
         for _ in range(2):

@@ -188,6 +188,9 @@ class FakeKubelet:
         except grpc.RpcError as error:
             endpoint.close()
             context.abort(grpc.StatusCode.UNKNOWN, f"failed to dial device plugin: {error}")
+        # 2.1: kubelets trust what they ask for, older ones what the request says.
+        if endpoint.options != request.options:
+            self.violate(f"{path.name} says {request.options} and {endpoint.options}")
         with self.lock:
             self.endpoints[request.resource_name] = endpoint
             self.connected[path].append(endpoint)
@@ -210,7 +213,8 @@ class FakeKubelet:
                     self.violate(f"{endpoint.resource}: health {device.health}")
                 # 2.3: up to 1.36 ids are looked up across resources.
                 for other, known in self.devices.items():
-                    if other != endpoint.resource and device.ID in known:
+                    is_other = other != endpoint.resource and other not in self.unhealthy
+                    if is_other and device.ID in known:
                         self.violate(f"{device.ID} is of {other} and {endpoint.resource}")
             self.devices[endpoint.resource] = new
             self.unhealthy.discard(endpoint.resource)

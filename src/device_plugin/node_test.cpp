@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "base/test_folder.h"
+#include "device_plugin/answers.h"
+#include "device_plugin/daemon_load.h"
+#include "device_plugin/node_offer.h"
+#include "device_plugin/probe_server.h"
+#include "device_plugin/test_gpus.h"
+
+namespace nvs::plugin {
+namespace {
+
+TEST(DaemonLoad, IsWhatTenantsHadAndWhatWaits) {
+  const auto loads = parse_loads(
+      R"({"ok": true, "result": {"gpus": [{"uuid": "GPU-a", "waiting": 1}, {"uuid": "GPU-b"}],
+          "tenants": [{"gpus": [{"gpu": 0, "share_10s": 0.25}, {"gpu": 1, "share_10s": null}]},
+                      {"gpus": [{"gpu": 0, "share_10s": 0.5}, {"gpu": 7, "share_10s": 1}]}]}})");
+  ASSERT_TRUE(loads);
+  EXPECT_EQ(*loads, (std::map<std::string, double>{{"GPU-a", 1.75}, {"GPU-b", 0}}));
+}
+
+TEST(DaemonLoad, NonsenseIsAnError) {
+  for (const char* text : {"", "{", "[]", R"({"ok": false, "error": "no"})", R"({"result": 3})"}) {
+    EXPECT_FALSE(parse_loads(text)) << text;
+  }
+  EXPECT_TRUE(parse_loads(R"({"result": {"gpus": [3], "tenants": [{"gpus": [{}]}]}})"));
+  const TestFolder folder;
+  EXPECT_FALSE(ask_loads(folder.path("none"), Duration::from_ms(10)));
+}
+
+TEST(NumaNodes, AreTheKernelsWord) {
+  const TestFolder folder;
+  const PciAddress pci{.domain = 0, .bus = 0x41, .device = 2};
+  EXPECT_FALSE(numa_node_of(pci, folder.path()));
+  folder.write("bus/pci/devices/0000:41:02.0/numa_node", "1\n");
+  EXPECT_EQ(numa_node_of(pci, folder.path()), 1);
+  folder.write("bus/pci/devices/0000:41:02.0/numa_node", "-1\n");
+  EXPECT_FALSE(numa_node_of(pci, folder.path()));
+}
+
+TEST(Answers, AllDevicesOfABrokenGpuAreUnhealthy) {
+  Offer offer;
+  offer.config.cores.is_offered = true;
+  std::vector<OfferedGpu> gpus = test_gpus(2);
+  gpus[1].numa_node = 3;
+  offer.inventory = *make_inventory(gpus, offer.config);
+  Answers answers;
+  EXPECT_TRUE(answers.devices("nvshare.com/gpu").empty());
+  answers.set_offer(std::make_shared<Offer>(offer));
+  answers.set_unhealthy({test_uuid(1)});
+  for (const char* resource : {"nvshare.com/gpu", "nvshare.com/gpu-core"}) {
+    for (const ListedDevice& device : answers.devices(resource)) {
+      const bool is_second = device.id.starts_with(test_uuid(1));
+      EXPECT_EQ(device.is_healthy, !is_second);
+      EXPECT_EQ(device.numa_node, is_second ? std::optional<int>(3) : std::nullopt);
+    }
+  }
+  EXPECT_TRUE(answers.prefers("nvshare.com/gpu"));
+  EXPECT_FALSE(answers.prefers("nvshare.com/gpu-core"));
+  EXPECT_FALSE(answers.prefers("other"));
+  EXPECT_FALSE(answers.allocate(Instant(), "other", {"x"}));
+  EXPECT_FALSE(answers.prefer(Instant(), "other", {}));
+}
+
+TEST(Probes, AnswerWhatTheyAreAsked) {
+  const auto first_line = [](const std::string& request, const std::string& why_not) {
+    const std::string text = ProbeServer::answer(request, [&] { return why_not; });
+    return text.substr(0, text.find("\r\n"));
+  };
+  EXPECT_EQ(first_line("GET /healthz HTTP/1.1\r\n\r\n", "x"), "HTTP/1.1 200 OK");
+  EXPECT_EQ(first_line("GET /readyz HTTP/1.1\r\n\r\n", ""), "HTTP/1.1 200 OK");
+  EXPECT_EQ(first_line("GET /readyz HTTP/1.1\r\n\r\n", "x"), "HTTP/1.1 503 Service Unavailable");
+  for (const char* nonsense : {"\r\n\r\n", "GET\r\n\r\n", "GET  \r\n\r\n", "\x01\r\n\r\n"}) {
+    EXPECT_NE(first_line(nonsense, ""), "HTTP/1.1 200 OK");
+  }
+}
+
+}  // namespace
+}  // namespace nvs::plugin
