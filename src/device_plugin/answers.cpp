@@ -34,9 +34,22 @@ void Answers::set_loads(std::map<std::string, double> loads) {
   loads_ = std::move(loads);
 }
 
-void Answers::listed(Instant asked_at, std::set<PodDevice> devices) {
+bool Answers::listed(Instant asked_at, ListedPods pods) {
   const Guard guard(lock_);
-  usage_.listed(asked_at, std::move(devices));
+  usage_.listed(asked_at, std::move(pods.devices));
+  const bool is_new = pods.holders != holders_;
+  holders_ = std::move(pods.holders);
+  return is_new;
+}
+
+std::vector<SlotHolder> Answers::holders() const {
+  const Guard guard(lock_);
+  return holders_;
+}
+
+bool Answers::awaits_list(Instant now) const {
+  const Guard guard(lock_);
+  return usage_.awaits_list(now);
 }
 
 bool Answers::all_slots_are_ours(Instant now) const {

@@ -14,6 +14,7 @@
 #include "device_plugin/allocate.h"
 #include "device_plugin/config.h"
 #include "device_plugin/inventory.h"
+#include "device_plugin/kubelet_client.h"
 #include "device_plugin/preferred.h"
 #include "device_plugin/usage.h"
 
@@ -41,8 +42,12 @@ class Answers {
   void set_unhealthy(std::set<std::string> gpus);
   // By UUID; GPUs that are not there have none.
   void set_loads(std::map<std::string, double> loads);
-  void listed(Instant asked_at, std::set<PodDevice> devices);
+  // False: nobody's slots are other ones than before.
+  bool listed(Instant asked_at, ListedPods pods);
+  std::vector<SlotHolder> holders() const;
   bool all_slots_are_ours(Instant now) const;
+  // Something was allocated of which no list has told yet.
+  bool awaits_list(Instant now) const;
 
   // Whether it matters which devices of it a container gets.
   bool prefers(const std::string& resource) const;
@@ -58,6 +63,7 @@ class Answers {
   std::set<std::string> unhealthy_;
   std::map<std::string, double> loads_;
   Usage usage_;
+  std::vector<SlotHolder> holders_;
 };
 
 }  // namespace nvs::plugin

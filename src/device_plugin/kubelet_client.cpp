@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_plugin/kubelet_client.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -52,8 +53,8 @@ Parsed<void> register_with_kubelet(const std::string& kubelet_socket, const std:
   return {};
 }
 
-Parsed<std::set<PodDevice>> list_pod_devices(const std::string& socket, Duration deadline,
-                                             const std::stop_token& stop) {
+Parsed<ListedPods> list_pods(const std::string& socket, Duration deadline,
+                             const std::stop_token& stop) {
   const auto stub = v1::PodResourcesLister::NewStub(connect_to(socket));
   grpc::ClientContext context;
   set_deadline(context, deadline);
@@ -61,16 +62,21 @@ Parsed<std::set<PodDevice>> list_pod_devices(const std::string& socket, Duration
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   const grpc::Status status = stub->List(&context, {}, &answer);
   if (!status.ok()) return tl::unexpected(words_of(status));
-  std::set<PodDevice> found;
+  ListedPods found;
   for (const v1::PodResources& pod : answer.pod_resources()) {
     for (const v1::ContainerResources& container : pod.containers()) {
       for (const v1::ContainerDevices& devices : container.devices()) {
         for (const std::string& id : devices.device_ids()) {
-          found.insert({devices.resource_name(), id});
+          found.devices.insert({devices.resource_name(), id});
+          const auto device = parse_device_id(id);
+          if (!device || device->kind != DeviceKind::slot) continue;
+          found.holders.push_back({id, pod.namespace_(), pod.name(), container.name()});
         }
       }
     }
   }
+  // The kubelet's order is by chance, and no news.
+  std::sort(found.holders.begin(), found.holders.end());
   return found;
 }
 

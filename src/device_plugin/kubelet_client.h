@@ -7,9 +7,11 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "base/instant.h"
 #include "device_plugin/config.h"
+#include "device_plugin/daemon_link.h"
 #include "device_plugin/usage.h"
 
 namespace nvs::plugin {
@@ -23,8 +25,12 @@ Parsed<void> register_with_kubelet(const std::string& kubelet_socket, const std:
                                    const std::string& resource, Preference preference,
                                    Duration deadline, const std::stop_token& stop);
 
-// All devices that containers have, of whatever resource.
-Parsed<std::set<PodDevice>> list_pod_devices(const std::string& socket, Duration deadline,
-                                             const std::stop_token& stop);
+// Of all containers: devices of whatever resource, and who has slots of ours.
+struct ListedPods {
+  std::set<PodDevice> devices;
+  std::vector<SlotHolder> holders;
+};
+Parsed<ListedPods> list_pods(const std::string& socket, Duration deadline,
+                             const std::stop_token& stop);
 
 }  // namespace nvs::plugin

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "base/test_folder.h"
 #include "device_plugin/answers.h"
-#include "device_plugin/daemon_load.h"
+#include "device_plugin/daemon_link.h"
 #include "device_plugin/node_offer.h"
 #include "device_plugin/probe_server.h"
 #include "device_plugin/test_gpus.h"
@@ -11,22 +12,50 @@
 namespace nvs::plugin {
 namespace {
 
-TEST(DaemonLoad, IsWhatTenantsHadAndWhatWaits) {
-  const auto loads = parse_loads(
-      R"({"ok": true, "result": {"gpus": [{"uuid": "GPU-a", "waiting": 1}, {"uuid": "GPU-b"}],
+TEST(DaemonLink, LoadIsWhatTenantsHadAndWhatWaits) {
+  const auto status = parse_status(
+      R"({"ok": true, "result": {"pid": 7, "uptime_s": 1.5,
+          "gpus": [{"uuid": "GPU-a", "waiting": 1}, {"uuid": "GPU-b"}],
           "tenants": [{"gpus": [{"gpu": 0, "share_10s": 0.25}, {"gpu": 1, "share_10s": null}]},
                       {"gpus": [{"gpu": 0, "share_10s": 0.5}, {"gpu": 7, "share_10s": 1}]}]}})");
-  ASSERT_TRUE(loads);
-  EXPECT_EQ(*loads, (std::map<std::string, double>{{"GPU-a", 1.75}, {"GPU-b", 0}}));
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->loads, (GpuLoads{{"GPU-a", 1.75}, {"GPU-b", 0}}));
+  EXPECT_EQ(status->pid, 7U);
+  EXPECT_EQ(status->uptime_s, 1.5);
 }
 
-TEST(DaemonLoad, NonsenseIsAnError) {
+TEST(DaemonLink, NonsenseIsAnError) {
   for (const char* text : {"", "{", "[]", R"({"ok": false, "error": "no"})", R"({"result": 3})"}) {
-    EXPECT_FALSE(parse_loads(text)) << text;
+    EXPECT_FALSE(parse_status(text)) << text;
   }
-  EXPECT_TRUE(parse_loads(R"({"result": {"gpus": [3], "tenants": [{"gpus": [{}]}]}})"));
+  EXPECT_TRUE(
+      parse_status(R"({"result": {"pid": "x", "gpus": [3], "tenants": [{"gpus": [{}]}]}})"));
   const TestFolder folder;
-  EXPECT_FALSE(ask_loads(folder.path("none"), Duration::from_ms(10)));
+  EXPECT_FALSE(DaemonLink(folder.path("none"), Duration::from_ms(10)).talk({}));
+}
+
+TEST(DaemonLink, AListOfSlotsGoesInPiecesThatTheDaemonTakes) {
+  EXPECT_EQ(slot_requests({}),
+            std::vector<std::string>{R"({"command":"slots","begins":true,"ends":true,"used":[]})"
+                                     "\n"});
+  std::vector<SlotHolder> holders;
+  for (int i = 0; i < 1000; ++i) {
+    holders.push_back({"GPU-" + std::to_string(i), "space", std::string(200, 'p'), "main"});
+  }
+  const std::vector<std::string> requests = slot_requests(holders);
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const auto request = nlohmann::json::parse(requests[i]);
+    EXPECT_LE(requests[i].size(), std::size_t{64} << 10U);
+    EXPECT_EQ(request.contains("begins"), i == 0);
+    EXPECT_EQ(request.contains("ends"), i + 1 == requests.size());
+    for (const auto& one : request["used"]) {
+      EXPECT_EQ(one["slot"], holders.at(used++).slot);
+      EXPECT_EQ(one["namespace"], "space");
+    }
+  }
+  EXPECT_EQ(used, holders.size());
+  EXPECT_GT(requests.size(), 3U);
 }
 
 TEST(NumaNodes, AreTheKernelsWord) {

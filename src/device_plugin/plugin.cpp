@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "base/result.h"
-#include "device_plugin/daemon_load.h"
 #include "device_plugin/kubelet_client.h"
 #include "os/clock.h"
 #include "wire/messages.h"
@@ -24,6 +23,7 @@ constexpr Duration kDaemonPatience = Duration::from_s(2);
 constexpr Duration kLookAgain = Duration::from_s(10);
 // A plugin that this one replaces may still have allocated; by then that is in the list.
 constexpr Duration kSweepAfter = Duration::from_s(600);
+constexpr Duration kHurry = Duration::from_ms(200);
 constexpr const char* kKubeletSocketName = "kubelet.sock";
 
 void log_lines(Level level, const std::string& lines) {
@@ -54,6 +54,8 @@ Plugin::Plugin(PluginOptions options, LoadedConfig config, os::EventLoop loop, o
       health_(options_.health),
       started_(os::monotonic_now()),
       next_look_(started_ + kLookAgain),
+      next_hurry_(started_),
+      daemon_(options_.daemon_folder + "/" + wire::kPluginSocket, kDaemonPatience),
       registrar_(options_.kubelet_folder, SocketNames(::getpid(), std::random_device()()), answers_,
                  [this](RegistrationNews news) { mailbox_.post(std::move(news)); }) {}
 
@@ -82,9 +84,8 @@ Parsed<void> Plugin::start() {
   // So that the first pod is already spread by what runs. Without an answer it is by the kubelet's
   // word.
   const Instant asked_at = os::monotonic_now();
-  auto devices =
-      list_pod_devices(options_.pod_resources, kFirstListPatience, stopping_.get_token());
-  if (devices) answers_.listed(asked_at, *std::move(devices));
+  auto pods = list_pods(options_.pod_resources, kFirstListPatience, stopping_.get_token());
+  if (pods) answers_.listed(asked_at, *std::move(pods));
   const auto made = make_offer();
   if (!made && config_.config.fails_without_gpus) return made;
   if (!made) log(Level::warning, "nothing is offered", {{"error", made.error()}});
@@ -93,8 +94,8 @@ Parsed<void> Plugin::start() {
                                           [this] { return registrar_.unready(); }));
     log(Level::info, "probes are answered", {{"port", probes_->port()}});
   }
-  pod_list_ = std::make_unique<Periodic>(options_.poll, [this] { list_pods(); });
-  daemon_load_ = std::make_unique<Periodic>(options_.poll, [this] { ask_daemon(); });
+  daemon_talk_ = std::make_unique<Periodic>(options_.poll, [this] { talk_to_daemon(); });
+  pod_list_ = std::make_unique<Periodic>(options_.poll, [this] { ask_who_has_what(); });
   return {};
 }
 
@@ -186,7 +187,7 @@ void Plugin::load_again(bool is_asked_for) {
 void Plugin::take(const PluginMessage& message) {
   if (const auto* news = std::get_if<RegistrationNews>(&message)) {
     registrar_.take(os::monotonic_now(), *news);
-    if (news->kind == RegistrationNews::Kind::allocated && pod_list_) pod_list_->hurry();
+    if (news->kind == RegistrationNews::Kind::allocated) next_hurry_ = os::monotonic_now();
   } else if (const auto* gpu = std::get_if<GpuNews>(&message)) {
     take_news(*gpu);
   } else {
@@ -255,20 +256,21 @@ void Plugin::take_changes() {
 }
 
 // In the thread that lists.
-void Plugin::list_pods() {
+void Plugin::ask_who_has_what() {
   const Instant asked_at = os::monotonic_now();
-  auto devices = list_pod_devices(options_.pod_resources, kListPatience, stopping_.get_token());
-  const std::string error = devices ? "" : devices.error();
-  if (devices) answers_.listed(asked_at, *std::move(devices));
+  auto pods = list_pods(options_.pod_resources, kListPatience, stopping_.get_token());
+  const std::string error = pods ? "" : pods.error();
+  if (pods && answers_.listed(asked_at, *std::move(pods))) daemon_talk_->hurry();
   mailbox_.post(PodsListed{error});
 }
 
-// In the thread that asks the daemon.
-void Plugin::ask_daemon() {
-  auto loads = ask_loads(options_.daemon_folder + "/" + wire::kAdminSocket, kDaemonPatience);
+// In the thread that talks to the daemon.
+void Plugin::talk_to_daemon() {
+  auto loads = daemon_.talk(answers_.holders());
   const std::string error = loads ? "" : loads.error();
   if (error != std::exchange(load_error_, error) && !error.empty()) {
-    log(Level::info, "pods are spread without the load of GPUs", {{"error", error}});
+    log(Level::warning, "the daemon is not told who has what, and pods are spread without its word",
+        {{"error", error}});
   }
   answers_.set_loads(loads ? *std::move(loads) : std::map<std::string, double>{});
 }
@@ -278,6 +280,11 @@ void Plugin::tick() {
   registrar_.tick(now);
   if (health_.tick(now)) publish_health();
   if (now >= next_look_) load_again(false);
+  // The kubelet lists a pod some time after it was given its devices, and the daemon wants to know.
+  if (pod_list_ && now >= next_hurry_ && answers_.awaits_list(now)) {
+    next_hurry_ = now + kHurry;
+    pod_list_->hurry();
+  }
 }
 
 Instant Plugin::next_deadline() const {
@@ -285,6 +292,7 @@ Instant Plugin::next_deadline() const {
   for (const auto& deadline : {registrar_.next_deadline(), health_.next_deadline()}) {
     if (deadline) next = std::min(next, *deadline);
   }
+  if (answers_.awaits_list(os::monotonic_now())) next = std::min(next, next_hurry_);
   return next;
 }
 

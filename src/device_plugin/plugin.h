@@ -8,6 +8,7 @@
 #include <string>
 #include <variant>
 
+#include "device_plugin/daemon_link.h"
 #include "device_plugin/folder_watch.h"
 #include "device_plugin/gpu_watch.h"
 #include "device_plugin/mailbox.h"
@@ -47,8 +48,8 @@ class Plugin {
   void take_changes();
   void publish_health();
   void tick();
-  void list_pods();
-  void ask_daemon();
+  void ask_who_has_what();
+  void talk_to_daemon();
   Instant next_deadline() const;
 
   PluginOptions options_;
@@ -64,17 +65,19 @@ class Plugin {
   std::set<std::string> gpus_;  // whole ones, by UUID
   Instant started_;
   Instant next_look_;         // at the settings
+  Instant next_hurry_;        // with the next list, while one is awaited
+  DaemonLink daemon_;         // of the thread that talks to it
   std::string config_error_;  // of the last time
   std::string list_error_;    // of the last time
   bool is_swept_ = false;     // older versions of the library are gone
   bool is_ending_ = false;
-  std::string load_error_;     // of the thread that asks the daemon
+  std::string load_error_;     // of the thread that talks to the daemon
   std::stop_source stopping_;  // ends what the threads wait for
   Registrar registrar_;
   std::unique_ptr<ProbeServer> probes_;
   std::unique_ptr<GpuWatch> gpu_watch_;
-  std::unique_ptr<Periodic> pod_list_;
-  std::unique_ptr<Periodic> daemon_load_;
+  std::unique_ptr<Periodic> daemon_talk_;
+  std::unique_ptr<Periodic> pod_list_;  // ends before the one that it hurries
 };
 
 }  // namespace nvs::plugin

@@ -25,6 +25,11 @@ void Usage::allocated(Instant now, const std::string& resource,
   }
 }
 
+bool Usage::awaits_list(Instant now) const {
+  return std::any_of(allocated_.begin(), allocated_.end(),
+                     [now](const auto& entry) { return now <= entry.second + kListGrace; });
+}
+
 bool Usage::is_known(Instant now) const { return listed_at_ && now - *listed_at_ <= kListStale; }
 
 std::vector<unsigned> Usage::counts(Instant now, const Inventory& inventory,

@@ -35,6 +35,9 @@ class Usage {
   void listed(Instant asked_at, std::set<PodDevice> devices);
   void allocated(Instant now, const std::string& resource, const std::vector<std::string>& ids);
 
+  // Whether something was allocated lately of which no list has told.
+  bool awaits_list(Instant now) const;
+
   // By GPU of the inventory. `available` is what the kubelet says is free of a resource: it is
   // never in use.
   std::vector<unsigned> counts(Instant now, const Inventory& inventory, const std::string& resource,
