@@ -83,7 +83,9 @@ class Registrations:
         self.wait_for_devices(20)
 
     def test_a_kubelets_socket_that_is_made_anew_is_a_reason_to_register(self):
-        self.start()
+        plugin = self.start()
+        # Until then it may be the kubelet that the registration under way is about.
+        self.wait_until(lambda: plugin.has_logged("kubelet listens"), "the end of the first")
         before = len(self.kubelet.registrations)
         path = self.folder / "device-plugins/kubelet.sock"
         path.rename(self.folder / "aside")

@@ -194,7 +194,6 @@ class FakeKubelet:
         with self.lock:
             self.endpoints[request.resource_name] = endpoint
             self.connected[path].append(endpoint)
-            self.unhealthy.discard(request.resource_name)
         endpoint.watch()
         return self.messages.Empty()
 
