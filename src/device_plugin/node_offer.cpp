@@ -76,6 +76,19 @@ Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer) {
   return {};
 }
 
+std::string label_lines(const Offer& offer) {
+  return "nvshare.com/gpu.count=" + std::to_string(offer.inventory.gpus.size()) +
+         "\nnvshare.com/gpu.replicas=" + std::to_string(offer.config.resources.front().replicas) +
+         "\nnvshare.com/gpu.sharing-strategy=nvshare\n";
+}
+
+Parsed<void> write_labels_file(const PluginOptions& options, const Offer& offer) {
+  if (options.labels_file.empty()) return {};
+  const auto written = write_atomically(options.labels_file, label_lines(offer), 0644);
+  if (!written) return tl::unexpected(options.labels_file + ": " + written.error().message());
+  return {};
+}
+
 std::vector<std::string> describe(const Config& config) {
   std::vector<std::string> lines;
   for (const SharedResource& resource : config.resources) {

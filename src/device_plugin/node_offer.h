@@ -31,6 +31,11 @@ HostPaths host_paths(const PluginOptions& options, const InstalledLibrary& insta
 // such a device may restart whatever the settings are now.
 Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer);
 
+// The node's labels: a line each, as Node Feature Discovery reads them from files.
+std::string label_lines(const Offer& offer);
+// Writes them to the file that the options name, if they do.
+Parsed<void> write_labels_file(const PluginOptions& options, const Offer& offer);
+
 // Lines for people: what is offered.
 std::vector<std::string> describe(const Config& config);
 

@@ -58,6 +58,22 @@ TEST(DaemonLink, AListOfSlotsGoesInPiecesThatTheDaemonTakes) {
   EXPECT_GT(requests.size(), 3U);
 }
 
+TEST(NodeLabels, AreLinesOfAFile) {
+  const TestFolder folder;
+  Offer offer;
+  offer.config.resources = {{.name = "nvidia.com/gpu", .replicas = 4}};
+  offer.inventory.gpus = test_gpus(2);
+  PluginOptions options;
+  EXPECT_TRUE(write_labels_file(options, offer)) << "nobody wants them";
+  options.labels_file = folder.path("nvshare");
+  ASSERT_TRUE(write_labels_file(options, offer));
+  EXPECT_EQ(read_whole_file(options.labels_file, 1000),
+            "nvshare.com/gpu.count=2\nnvshare.com/gpu.replicas=4\n"
+            "nvshare.com/gpu.sharing-strategy=nvshare\n");
+  options.labels_file = folder.path("none/nvshare");
+  EXPECT_FALSE(write_labels_file(options, offer));
+}
+
 TEST(NumaNodes, AreTheKernelsWord) {
   const TestFolder folder;
   const PciAddress pci{.domain = 0, .bus = 0x41, .device = 2};

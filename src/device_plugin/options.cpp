@@ -85,6 +85,9 @@ void declare_places(const AddOption& add, PluginOptions& options) {
   add("--pod-resources", options.pod_resources, "FILE",
       "the kubelet's socket that tells who has which device (default: "
       "/var/lib/kubelet/pod-resources/kubelet.sock)");
+  add("--node-labels-file", options.labels_file, "FILE",
+      "write the node's labels there, for Node Feature Discovery; removed at the end (default: "
+      "nowhere)");
   add("--probes", options.probe_address, "[HOST]:PORT",
       "answer GET /healthz and /readyz there (default: nowhere)");
 }

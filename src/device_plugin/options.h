@@ -29,6 +29,7 @@ struct PluginOptions {
   ConfigPlaces places;
   ConfigFlags flags;
   HealthRules health;
+  std::string labels_file;    // empty: none
   std::string probe_address;  // empty: no probes
   Duration poll = Duration::from_s(5);
   LogLevels log_levels;

@@ -135,6 +135,7 @@ Parsed<void> Plugin::make_offer() {
   auto offer = std::make_shared<Offer>(
       Offer{config_.config, std::move(inventory), host_paths(options_, library_)});
   NVS_TRY(write_cdi_file(options_, *offer));
+  NVS_TRY(write_labels_file(options_, *offer));
   std::set<std::string> whole;
   for (const OfferedGpu& gpu : offer->inventory.gpus) whole.insert(gpu.parent_uuid);
   for (const OfferedResource& resource : offer->inventory.resources) {
@@ -303,6 +304,7 @@ Parsed<void> Plugin::run() {
     tick();
   }
   log(Level::info, "stopping");
+  if (!options_.labels_file.empty()) ::unlink(options_.labels_file.c_str());
   stopping_.request_stop();
   registrar_.stop();
   return {};

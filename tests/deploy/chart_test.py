@@ -234,7 +234,7 @@ class DevicePlugin(ChartCase):
         expected = {
             "device-plugins": {"path": "/k/device-plugins", "type": "Directory"},
             "pod-resources": {"path": "/k/pod-resources", "type": "Directory"},
-            "run": {"path": "/var/run/nvshare", "type": "DirectoryOrCreate"},
+            "daemon": {"path": "/var/run/nvshare/plugin", "type": "DirectoryOrCreate"},
             "library": {"path": "/var/lib/nvshare", "type": "DirectoryOrCreate"},
         }
         self.assertEqual(paths, expected)
@@ -243,7 +243,7 @@ class DevicePlugin(ChartCase):
         # The kubelet is told the path of the library, so it is the same inside.
         self.assertEqual(by_name["library"]["mountPath"], "/var/lib/nvshare")
         read_only = sorted(name for name, one in by_name.items() if one.get("readOnly"))
-        self.assertEqual(read_only, ["pod-resources", "run"])
+        self.assertEqual(read_only, ["daemon", "pod-resources"])
 
     def test_one_config_is_for_all_nodes(self):
         (plugin,) = self.plugins({"config": {"map": {"only": "version: v1"}}}).values()
@@ -302,11 +302,9 @@ class DevicePlugin(ChartCase):
         self.assertIn("--injection=cdi-cri", args_of(plugin))
 
     def test_labels_of_nodes_where_somebody_reads_the_file(self):
-        auto = {"nodeLabels": "auto"}
         for values, api_versions, is_there in (
-            ({}, (NFD,), False),
-            (auto, (), False),
-            (auto, (NFD,), True),
+            ({}, (NFD,), True),
+            ({}, (), False),
             ({"nodeLabels": "nfd"}, (), True),
             ({"nodeLabels": "none"}, (NFD,), False),
         ):

@@ -16,8 +16,6 @@ from deploy_case import CHART, DEPLOY, DeployCase, chart, pod_of
 PROGRAMS = {}
 PLUGIN = "nvshare-device-plugin"
 CONFIG_FOLDER = "--config-file=/etc/nvshare/device-plugin"
-# Flags of the parts that watch pods and offer GPUs, for as long as a program does not have them.
-TO_COME = {"nvshare-scheduler": {"--kube"}, PLUGIN: {"--node-labels-file"}}
 
 
 def commands_of(manifests):
@@ -52,7 +50,7 @@ class Flags(DeployCase):
             shown = subprocess.run(
                 [PROGRAMS[program], "--help"], capture_output=True, text=True, check=True
             ).stdout
-            for flag in flags - TO_COME.get(program, set()):
+            for flag in flags:
                 self.assertIn(f"{flag} ", shown, f"{program} has no {flag}")
             checked.add(program)
         self.assertEqual(checked, set(PROGRAMS))
@@ -91,7 +89,6 @@ class Flags(DeployCase):
                 pathlib.Path(folder, name).write_text(configs.get(name, "version: v1"), "utf-8")
             for program, words in commands_of(manifests):
                 if program == PLUGIN:
-                    words = [word for word in words if "--node-labels-file" not in word]
                     here = f"--config-file={folder}"
                     self.check(*(word.replace(CONFIG_FOLDER, here) for word in words))
 

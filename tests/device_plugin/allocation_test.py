@@ -8,6 +8,7 @@ usage: allocation_test.py BUILD [UNITTEST_ARGUMENT...]
 import collections
 import contextlib
 import json
+import pathlib
 import random
 import signal
 import socket
@@ -80,7 +81,7 @@ class Containers(PluginCase):
         self.assertLessEqual(set(ours), {device["name"] for device in spec["devices"]})
         for mount in spec["containerEdits"]["mounts"]:
             if not mount["containerPath"].endswith("tenant"):
-                self.assertTrue(open(mount["hostPath"], "rb").read())
+                self.assertTrue(pathlib.Path(mount["hostPath"]).read_bytes())
 
     def test_memory_and_cores_set_limits(self):
         self.start("--memory-ratio", "1.5", "--memory-unit", "256Mi", "--cores")
@@ -188,6 +189,20 @@ class Spreading(PluginCase):
             self.kubelet.admit("pod", nvshare_com__gpu=1)
         self.assertEqual({gpu_of(id_) for id_ in self.kubelet.in_use(GPU)}, {gpus[5]})
 
+    def test_the_daemon_is_told_who_has_what(self):
+        with self.serving_daemon(lambda: {"pid": 7, "uptime_s": 5}):
+            self.start()
+            self.kubelet.admit("first", nvshare_com__gpu=2)
+            self.kubelet.admit("second", nvshare_com__gpu=1)
+            holders = {**self.kubelet.holders(GPU)}
+            self.assertEqual(sorted(one[1] for one in holders.values()), ["first"] * 2 + ["second"])
+            self.wait_until(lambda: self.told == holders, "what the daemon is told")
+        # Another one, with the same pid, knows nothing.
+        with self.serving_daemon(lambda: {"pid": 7, "uptime_s": 1}):
+            self.wait_until(lambda: self.told == holders, "what another daemon is told")
+            self.kubelet.end("first")
+            self.wait_until(lambda: len(self.told) == 1, "what is left")
+
     def gpu_ids(self):
         plugin = self.start()
         ids = self.kubelet.healthy(GPU)
@@ -197,17 +212,19 @@ class Spreading(PluginCase):
 
     @contextlib.contextmanager
     def serving_daemon(self, status):
-        """A daemon's socket for administrators that answers `status`; None: never."""
-        self.questions = 0
-        (self.folder / "run").mkdir()
+        """A daemon's socket for plugins that answers `status`; None: never."""
+        self.questions, self.told = 0, {}
+        place = self.folder / "run/plugin/plugin.sock"
+        place.parent.mkdir(parents=True, exist_ok=True)
         with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(self.folder / "run/admin.sock"))
+            listener.bind(str(place))
             listener.listen()
             thread = threading.Thread(target=self.answer, args=(listener, status), daemon=True)
             thread.start()
             yield
             listener.shutdown(socket.SHUT_RDWR)
             thread.join()
+        place.unlink()
 
     def answer(self, listener, status):
         silent = []
@@ -220,10 +237,20 @@ class Spreading(PluginCase):
                 silent.append(visitor)
                 continue
             with visitor, visitor.makefile("rw") as lines:
-                self.assertEqual(json.loads(lines.readline()), {"command": "status"})
-                lines.write(json.dumps({"ok": True, "result": status()}) + "\n")
-                lines.flush()
+                for line in lines:
+                    result = self.answer_one(json.loads(line), status)
+                    lines.write(json.dumps({"ok": True, "result": result}) + "\n")
+                    lines.flush()
             self.questions += 1
+
+    def answer_one(self, request, status):
+        if request == {"command": "status"}:
+            return status()
+        self.assertEqual((request["command"], request["begins"]), ("slots", True), request)
+        self.assertTrue(request["ends"], request)
+        keys = ("namespace", "pod", "container")
+        self.told = {use["slot"]: tuple(use[key] for key in keys) for use in request["used"]}
+        return {}
 
     def test_nobody_waits_for_those_who_do_not_answer(self):
         # The daemon and PodResources take calls and never answer them.

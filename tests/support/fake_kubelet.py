@@ -92,6 +92,7 @@ class FakeKubelet:
         self.violations = []
         self.registrations = []  # (resource, name of the socket), of all times
         self.lists = 0
+        self.space = "default"  # of all pods
         self.refuses_lists = False
         self.servers = []
         self.forget()
@@ -258,6 +259,12 @@ class FakeKubelet:
         with self.lock:
             return {id_ for pod in self.pods.values() for id_ in pod.get(resource, [])}
 
+    def holders(self, resource):
+        """Namespace, pod and container by device."""
+        with self.lock:
+            pairs = [(id_, pod) for pod, has in self.pods.items() for id_ in has.get(resource, [])]
+        return {id_: (self.space, pod, "main") for id_, pod in pairs}
+
     def admit(self, pod, **requests):
         """Starts a pod of one container. The keys of `requests` are resources, with __ for / and _
         for - after it. Returns the answers of Allocate by resource."""
@@ -316,7 +323,7 @@ class FakeKubelet:
                 context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many requests")
             answer = self.pod_messages.ListPodResourcesResponse()
             for name, resources in self.pods.items():
-                pod = answer.pod_resources.add(name=name, namespace="default")
+                pod = answer.pod_resources.add(name=name, namespace=self.space)
                 container = pod.containers.add(name="main")
                 for resource, ids in resources.items():
                     container.devices.add(resource_name=resource, device_ids=ids)
