@@ -22,40 +22,17 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "
 
 # pylint: disable=wrong-import-position
 from fake_api_server import FakeApiServer  # noqa: E402
+from pod_group import PodGroup  # noqa: E402
 
 UID = "0a1b2c3d-1111-2222-3333-444455556666"
 SLOT = "GPU-01020304-0506-0708-090a-0b0c0d0e0f10::3"
-
-
-class PodGroup:
-    """The cgroup of a container in a pod, as the kubelet makes them without systemd."""
-
-    def __init__(self):
-        roots = (pathlib.Path("/sys/fs/cgroup"), pathlib.Path("/sys/fs/cgroup/unified"))
-        root = next((each for each in roots if (each / "cgroup.procs").exists()), None)
-        if root is None:
-            raise FileNotFoundError("no cgroups of version 2")
-        test = root / f"nvshare-pods-{os.getpid()}-{time.monotonic_ns()}"
-        pod = test / "kubepods" / f"pod{UID}"
-        self.container = pod / (f"{os.getpid():x}".rjust(64, "0"))
-        self.made = []
-        for folder in (test, test / "kubepods", pod, self.container):
-            folder.mkdir()
-            self.made.append(folder)
-
-    def add(self, pid):
-        (self.container / "cgroup.procs").write_text(str(pid))
-
-    def remove(self):
-        for folder in reversed(self.made):
-            folder.rmdir()
 
 
 class PodsCase(DaemonCase):
     def setUp(self):
         super().setUp()
         try:
-            self.group = PodGroup()
+            self.group = PodGroup(UID)
         except OSError as error:
             self.skipTest(f"this machine lets us make no control group: {error}")
         self.addCleanup(self.group.remove)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A container as a runtime makes one from what Allocate answers: a mount namespace over the
+machine's own files, a cgroup named as the kubelet names them, variables. Needs root."""
+
+import os
+import subprocess
+
+SETUP = """set -e
+mount -t tmpfs tmpfs "$1"
+mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
+root=$1/root
+for each in $2; do mount --rbind "$each" "$root$each"; done
+shift 2
+while [ "$1" != -- ]; do
+  # Links are followed inside: /var/run is one to /run.
+  place=$root$(chroot "$root" realpath -m "$2")
+  if [ -d "$1" ]; then mkdir -p "$place"; else mkdir -p "$(dirname "$place")"; touch "$place"; fi
+  mount --bind "$1" "$place"
+  mount -o remount,bind,ro "$place"
+  shift 2
+done
+shift
+exec chroot "$root" "$@"
+"""
+
+
+def missing():
+    """Why there can be no containers here; empty if there can."""
+    if os.getuid() != 0:
+        return "only root can make containers"
+    command = ["unshare", "--mount", "sh", "-c", "mount -t tmpfs tmpfs /mnt"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stderr if done.returncode != 0 else ""
+
+
+def start(place, group, mounts, command, environment, shared=()):
+    """The command in a container. `mounts` are (host path, container path), `shared` folders that
+    are as they are outside."""
+    place.mkdir()
+    shown = " ".join(["/proc", "/sys", "/dev", *map(str, shared)])
+    words = [str(word) for pair in mounts for word in pair]
+    wrapped = ["unshare", "--mount", "--propagation", "private", "bash", "-c", SETUP, "container"]
+    return subprocess.Popen(
+        [*wrapped, str(place), shown, *words, "--", *map(str, command)],
+        env=environment,
+        preexec_fn=lambda: group.add(os.getpid()),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""From a pod's request to its share of a GPU, on one machine without a cluster: kubelet, plugin,
+containers, the library in them, workloads on simulated GPUs, daemon, API server.
+
+usage: end_to_end_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import time
+import unittest
+
+import container
+from plugin_case import BUILD, GPU, PATIENCE_S, PluginCase, environment
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src" / "daemon"))
+
+# pylint: disable=wrong-import-position
+from admin_ask import ask_admin  # noqa: E402
+from fake_api_server import FakeApiServer  # noqa: E402
+from pod_group import PodGroup  # noqa: E402
+
+UIDS = {
+    "train": "0a1b2c3d-1111-2222-3333-444455556666",
+    "serve": "99999999-1111-2222-3333-444455556666",
+}
+WORKLOAD = BUILD / "bin/nvshare-workload"
+
+
+class EndToEnd(PluginCase):
+    gpus = 1
+
+    def setUp(self):
+        if reason := container.missing():
+            self.skipTest(f"no containers can be made here: {reason}")
+        super().setUp()
+        self.library = BUILD / "lib/libnvshare.so"
+        self.variables |= {"NVSHARE_SIM_SCALE": "512", "NVSHARE_SIM_PRESET": "t4"}
+        self.kubelet.space = "lab"
+        self.server = FakeApiServer().start()
+        self.addCleanup(self.stop_server)
+        self.log = open(self.folder / "daemon.log", "w+b")
+        self.addCleanup(self.log.close)
+        self.daemon = None
+        self.start_daemon()
+
+    def stop_server(self):
+        self.server.stop()
+        self.assertEqual(self.server.violations, [])
+
+    def start_daemon(self):
+        url = f"http://127.0.0.1:{self.server.port}"
+        words = ["--kube-api", url, "--node-name", self.server.node, "--core-limit", "80"]
+        self.daemon = subprocess.Popen(
+            [BUILD / "bin/nvshare-scheduler", "--folder", self.folder / "run", *words],
+            env=environment(**self.variables),
+            stderr=self.log,
+        )
+        self.addCleanup(self.kill, self.daemon)
+        self.wait_until((self.folder / "run/plugin/plugin.sock").exists, "the daemon's sockets")
+
+    @staticmethod
+    def kill(process):
+        process.kill()
+        process.wait(PATIENCE_S)
+        if process.stdout is not None:
+            process.stdout.close()
+
+    def admit(self, pod):
+        """What the kubelet has a runtime make a container of."""
+        return self.kubelet.admit(pod, nvshare_com__gpu=1)[GPU]
+
+    def run_pod(self, pod, answer, **more):
+        """A workload in a container of the pod, until it is killed."""
+        group = PodGroup(UIDS[pod])
+        self.addCleanup(group.remove)
+        mounts = [(one.host_path, one.container_path) for one in answer.mounts]
+        self.assertTrue(all(one.read_only for one in answer.mounts))
+        visible = {"CUDA_VISIBLE_DEVICES": answer.envs["NVIDIA_VISIBLE_DEVICES"]}
+        process = container.start(
+            self.folder / f"container-{pod}",
+            group,
+            mounts,
+            [WORKLOAD, "add-small", "--driver", BUILD / "lib/sim/libcuda.so.1", "--seconds", 600],
+            environment(**self.variables, **dict(answer.envs), **visible, **more),
+            shared=[BUILD],
+        )
+        self.addCleanup(self.kill, process)
+        return process
+
+    def status(self):
+        answer = ask_admin(self.folder / "run", PATIENCE_S, command="status")
+        self.assertTrue(answer["ok"], answer)
+        return answer["result"]
+
+    def wait_for_tenant(self, **wanted):
+        """The first tenant of which all of this is so: name, standing, cap that is in force."""
+
+        def found():
+            for tenant in self.status()["tenants"]:
+                for use in tenant["gpus"]:
+                    has = {
+                        "name": tenant["name"],
+                        "standing": tenant["kubernetes"]["standing"],
+                        "cap": use["cap_in_force_percent"],
+                        "runs": use["windows"] > 0,
+                    }
+                    if all(has[key] == value for key, value in wanted.items()):
+                        return tenant
+            return None
+
+        try:
+            return self.wait_until(found, str(wanted))
+        except AssertionError as error:
+            self.log.seek(0)
+            status = json.dumps(self.status(), indent=1)
+            raise AssertionError(f"{error}\n{status}\n{self.log.read().decode()}") from None
+
+    def test_a_pod_has_what_its_annotations_say(self):
+        self.server.put("train", uid=UIDS["train"], gpu_core_limit="30", gpu_memory_limit="6Gi")
+        plugin = self.start()
+        # A preload of the pod's own stands beside ours.
+        process = self.run_pod("train", self.admit("train"), LD_PRELOAD="libm.so.6")
+        tenant = self.wait_for_tenant(name="lab/train", standing="verified", cap=30, runs=True)
+        self.assertEqual(tenant["limits"]["memory"], {"value": "6Gi", "source": "annotation"})
+        self.assertEqual(tenant["kubernetes"]["container"], "main")
+        before = time.monotonic()
+        self.server.put("train", gpu_core_limit="60", gpu_memory_limit="6Gi")
+        self.wait_for_tenant(name="lab/train", cap=60)
+        print(f"a changed annotation is in force after {time.monotonic() - before:.3f} s")
+        self.server.put("train")
+        self.wait_for_tenant(name="lab/train", cap=80)  # the node's default
+        # It runs on, and is known, whatever restarts.
+        plugin.end()
+        self.start()
+        self.kubelet.restart()
+        self.server.put("train", gpu_core_limit="20")
+        self.wait_for_tenant(name="lab/train", standing="verified", cap=20)
+        self.daemon.terminate()
+        self.assertEqual(self.daemon.wait(PATIENCE_S), 0)
+        self.start_daemon()
+        self.wait_for_tenant(name="lab/train", standing="verified", cap=20, runs=True)
+        self.assertIsNone(process.poll())
+
+    def test_who_takes_anothers_slot_gets_the_nodes_default(self):
+        self.server.put("train", uid=UIDS["train"], gpu_core_limit="10")
+        self.server.put("serve", uid=UIDS["serve"], gpu_core_limit="100")
+        self.start()
+        answer = self.admit("train")
+        # A container of a pod that was given nothing, with what the other one was given.
+        self.run_pod("serve", answer)
+        self.wait_for_tenant(standing="unverified", cap=80, runs=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
