@@ -20,7 +20,7 @@ OTHER_GPU = bytes(range(101, 117))
 
 
 def environment(**extra):
-    ours = ("NVSHARE_", "NOTIFY_", "WATCHDOG_", "JOURNAL_")
+    ours = ("NVSHARE_", "NOTIFY_", "WATCHDOG_", "JOURNAL_", "KUBERNETES_", "NODE_NAME")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     # No NVML: GPUs are those that the clients name, whatever the machine has.
     return {**kept, "NVSHARE_NVML": "/nonexistent/libnvidia-ml.so.1", **extra}

@@ -104,7 +104,9 @@ std::string pod_uid_in(std::string_view part) {
   if (part.ends_with(kSlice)) part.remove_suffix(kSlice.size());
   const std::size_t last = part.rfind("pod");
   if (last == std::string_view::npos) return {};
-  if (last != 0 && (part[last - 1] != '-' || !part.starts_with("kubepods"))) return {};
+  // With a cgroup root of the kubelet's own it is "kubelet-kubepods-burstable-pod".
+  const bool is_slice = part.starts_with("kubepods-") || part.find("-kubepods-") < last;
+  if (last != 0 && (part[last - 1] != '-' || !is_slice)) return {};
   std::string uid(part.substr(last + 3));
   std::replace(uid.begin(), uid.end(), '_', '-');
   return is_uid(uid) ? uid : std::string();

@@ -94,7 +94,9 @@ TEST(PodUid, IsFoundHoweverTheRuntimeWritesIt) {
        {"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-" + kPod + ".slice" + id,
         "/kubepods.slice/kubepods-" + kPod + ".slice" + id,
         "/../../kubepods-besteffort-" + kPod + ".slice" + id,
-        "/kubelet.slice/kubelet-kubepods.slice/kubepods-" + kPod + ".slice" + id,
+        "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/"
+        "kubelet-kubepods-burstable-" +
+            kPod + ".slice" + id,
         "/kubepods/burstable/pod" + uid + "/" + kContainer,
         "/docker/" + kOther + "/kubepods/pod" + uid + "/" + kContainer,
         "/system.slice/containerd.service/kubepods-besteffort-" + kPod +

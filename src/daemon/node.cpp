@@ -83,10 +83,13 @@ Tenant& Node::join(Instant now, core::ClientId client, pid_t pid, Tenant first,
     tenant = &clients_.add_tenant(std::move(first));
     shares_.begin(now);
   }
+  // Its first process may have lost the variable that says it.
+  const bool has_slot = is_first || tenant->standing == Standing::verified;
+  if (!has_slot && !first.slot.empty()) tenant->slot = first.slot;
   clients_.add_client(client, tenant->id, pid);
   const core::Share cap_before = tenant->limits.cap();
   bring_limits(*tenant, wishes);
-  if (is_first) identify(*tenant);
+  if (!has_slot || is_first) identify(*tenant);
   const core::Share cap = tenant->limits.cap();
   step(now,
        core::ClientJoined{client, tenant->id, settings.priority.value_or(wishes.priority),
@@ -104,7 +107,9 @@ void Node::leave(Instant now, core::ClientId client, Effects& effects) {
   const Tenant& tenant = clients_.at(clients_.client(client).tenant);
   if (tenant.clients.size() == 1) keep_quota(now, tenant);
   step(now, core::ClientLeft{client}, effects);
+  const std::string uid = tenant.pod_uid;
   clients_.remove_client(client);
+  forget_pod(uid);
 }
 
 void Node::set_policy(Instant now, core::GpuId gpu, core::GpuPolicy policy, Effects& effects) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,8 @@ class Node {
   // See node_pods.cpp.
   void identify(Tenant& tenant);
   void identify_all(Instant now, Effects& effects);
+  bool is_in_use(const std::string& uid) const;
+  void forget_pod(const std::string& uid);
 
   // See node_status.cpp.
   void add_memory(NodeLabels& labels) const;
@@ -128,6 +131,7 @@ class Node {
   bool has_account_failed_ = false;  // the last one could not be made, and the log says so
   DepartedQuota departed_;
   Pods pods_;
+  std::set<std::string> pods_gone_;  // by uid: deleted, and a tenant of them is still here
   kube::Health pods_health_;
   std::uint64_t bad_annotations_ = 0;  // seen in all
   ShareHistory shares_;

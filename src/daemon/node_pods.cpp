@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The node's part in Kubernetes: what the API server and the kubelet say of pods reaches the
 // tenants that are in them.
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -13,10 +14,13 @@ void Node::watch_pods() { pods_.begin(); }
 void Node::update_pods(Instant now, const kube::Update& update, Effects& effects) {
   if (update.health) pods_health_ = *update.health;
   for (const kube::PodChange& change : update.changes) {
+    const std::string& uid = change.pod.uid;
     if (change.kind == kube::PodChange::Kind::removed) {
-      pods_.remove_pod(change.pod.uid);
+      // One that was deleted by force may still run, and its limits hold for as long.
+      is_in_use(uid) ? void(pods_gone_.insert(uid)) : pods_.remove_pod(uid);
       continue;
     }
+    pods_gone_.erase(uid);
     for (const std::string& error : pods_.set_pod(change.pod).errors) {
       ++bad_annotations_;
       log(Level::warning, "annotation not understood: the limit stays as it was",
@@ -32,6 +36,19 @@ void Node::update_slots(Instant now, const SlotChange& change, Effects& effects)
   for (const std::string& slot : change.freed) pods_.free_slot(slot);
   if (change.ends) pods_.end_slots();
   identify_all(now, effects);
+}
+
+bool Node::is_in_use(const std::string& uid) const {
+  const auto& tenants = clients_.tenants();
+  return std::any_of(tenants.begin(), tenants.end(),
+                     [&uid](const auto& entry) { return entry.second.pod_uid == uid; });
+}
+
+// After a tenant has left.
+void Node::forget_pod(const std::string& uid) {
+  if (!pods_gone_.contains(uid) || is_in_use(uid)) return;
+  pods_gone_.erase(uid);
+  pods_.remove_pod(uid);
 }
 
 void Node::identify_all(Instant now, Effects& effects) {
@@ -60,11 +77,12 @@ void Node::identify(Tenant& tenant) {
     tenant.container_name = identity.use->container;
     tenant.name = tenant.pod_namespace + "/" + tenant.pod;
   }
-  tenant.annotation_errors = is_verified ? identity.pod->errors : std::vector<std::string>{};
+  const KnownPod* pod = identity.pod;
+  tenant.annotation_errors = pod != nullptr ? pod->errors : std::vector<std::string>{};
   tenant.limits.set_trust(identity.standing == Standing::unverified ? TenantLimits::Trust::none
                                                                     : TenantLimits::Trust::full);
-  tenant.limits.say(LimitSource::annotation, is_verified ? identity.pod->memory : MemoryWord{});
-  tenant.limits.say(LimitSource::annotation, is_verified ? identity.pod->cores : CoresWord{});
+  tenant.limits.say(LimitSource::annotation, pod != nullptr ? pod->memory : MemoryWord{});
+  tenant.limits.say(LimitSource::annotation, pod != nullptr ? pod->cores : CoresWord{});
   if (is_new && is_verified) {
     log(Level::info, "tenant verified",
         {{"tenant", tenant.name}, {"container", tenant.container_name}, {"slot", tenant.slot}});

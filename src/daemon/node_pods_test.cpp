@@ -72,6 +72,10 @@ TEST_F(NodePodsTest, ItMayBeThereBeforeAnybodyTellsOfIt) {
       << "it brings 90, and nobody knows who it is";
   pod({{"nvshare.com/gpu-core-limit", "30"}});
   EXPECT_EQ(tenant.standing, Standing::unverified);
+  EXPECT_EQ(tenant.limits.cores().value, 30U) << "lower is in force at once";
+  pod({{"nvshare.com/gpu-core-limit", "60"}}, kube::PodChange::Kind::changed);
+  EXPECT_EQ(tenant.limits.cores().value, 50U) << "higher is not";
+  pod({{"nvshare.com/gpu-core-limit", "30"}}, kube::PodChange::Kind::changed);
   slot();
   EXPECT_EQ(tenant.standing, Standing::verified);
   EXPECT_EQ(tenant.name, "ml/train");
@@ -117,6 +121,29 @@ TEST_F(NodePodsTest, WhoHasAnothersSlotGetsWhatTheNodeGives) {
   EXPECT_EQ(tenant.standing_reason, "its slot is another pod's");
   EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{50, LimitSource::defaults}));
   EXPECT_NE(node_->status(kStart, {}).find(R"("standing":"unverified")"), std::string::npos);
+}
+
+TEST_F(NodePodsTest, LimitsOfAPodThatWasDeletedByForceHoldUntilItEnds) {
+  pod({{"nvshare.com/gpu-core-limit", "20"}});
+  slot();
+  const Tenant& tenant = join();
+  pod({}, kube::PodChange::Kind::removed);
+  EXPECT_EQ(tenant.limits.cores().value, 20U);
+  node_->leave(kStart, core::ClientId{1}, effects_);
+  EXPECT_NE(node_->status(kStart, {}).find(R"("pods":0)"), std::string::npos);
+  EXPECT_EQ(join(2).limits.cores().value, 50U);
+}
+
+TEST_F(NodePodsTest, ALaterProcessMaySayTheSlot) {
+  pod({{"nvshare.com/gpu-core-limit", "20"}});
+  slot();
+  Tenant without;
+  without.key = "container:/kubepods/a";
+  without.pod_uid = kUid;
+  const Tenant& tenant = node_->join(kStart, core::ClientId{7}, 99, without, {}, effects_);
+  EXPECT_EQ(tenant.standing, Standing::unverified);
+  join();
+  EXPECT_EQ(tenant.standing, Standing::verified);
 }
 
 TEST_F(NodePodsTest, TenantsOutsideOfPodsAreAsEver) {

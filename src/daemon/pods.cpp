@@ -12,8 +12,8 @@ namespace {
 // In the order of the enumerators.
 constexpr std::array<std::string_view, 3> kStandingWords = {"outside", "verified", "unverified"};
 
-PodIdentity unverified(const char* reason) {
-  return {Standing::unverified, nullptr, nullptr, reason};
+PodIdentity unverified(const KnownPod* pod, const char* reason) {
+  return {Standing::unverified, pod, nullptr, reason};
 }
 
 }  // namespace
@@ -40,9 +40,13 @@ const KnownPod& Pods::set_pod(const kube::Pod& pod) {
 }
 
 void Pods::use_slot(SlotUse use) {
-  if (slots_.size() == kSlotsMax && !slots_.contains(use.slot)) return;
-  std::string slot = use.slot;
-  slots_.insert_or_assign(std::move(slot), Slot{std::move(use), list_});
+  std::pair<std::string, PodName> key{use.slot, use.pod};
+  if (slots_.size() == kSlotsMax && !slots_.contains(key)) return;
+  slots_.insert_or_assign(std::move(key), Slot{std::move(use), list_});
+}
+
+void Pods::free_slot(const std::string& slot) {
+  std::erase_if(slots_, [&slot](const auto& entry) { return entry.first.first == slot; });
 }
 
 void Pods::end_slots() {
@@ -51,14 +55,16 @@ void Pods::end_slots() {
 
 PodIdentity Pods::identify(const std::string& uid, const std::string& slot) const {
   if (!asked_ || uid.empty()) return {};
-  const auto pod = pods_.find(uid);
-  if (pod == pods_.end()) return unverified("the API server has not told of its pod");
-  if (slot.empty()) return unverified("it does not say which slot it has (NVSHARE_SLOT)");
-  const auto held = slots_.find(slot);
-  if (held == slots_.end()) return unverified("the kubelet has not told of its slot");
-  const SlotUse& use = held->second.use;
-  if (use.pod != pod->second.name) return unverified("its slot is another pod's");
-  return {Standing::verified, &pod->second, &use, ""};
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return unverified(nullptr, "the API server has not told of its pod");
+  const KnownPod* pod = &found->second;
+  if (slot.empty()) return unverified(pod, "it does not say which slot it has (NVSHARE_SLOT)");
+  const auto held = slots_.find({slot, pod->name});
+  if (held != slots_.end()) return {Standing::verified, pod, &held->second.use, ""};
+  const auto any = slots_.lower_bound({slot, PodName{}});
+  const bool is_anothers = any != slots_.end() && any->first.first == slot;
+  return unverified(
+      pod, is_anothers ? "its slot is another pod's" : "the kubelet has not told of its slot");
 }
 
 }  // namespace nvs::daemon

@@ -5,11 +5,14 @@
 // must be the same.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/limit_word.h"
@@ -20,7 +23,7 @@ namespace nvs::daemon {
 struct PodName {
   std::string space;  // its namespace
   std::string name;
-  bool operator==(const PodName&) const = default;
+  auto operator<=>(const PodName&) const = default;
 };
 
 // A pod of this node as the API server describes it.
@@ -51,7 +54,7 @@ std::string_view standing_word(Standing standing);
 
 struct PodIdentity {
   Standing standing = Standing::outside;
-  const KnownPod* pod = nullptr;  // of a verified one
+  const KnownPod* pod = nullptr;  // that the uid leads to; of an unverified one too, if to any
   const SlotUse* use = nullptr;   // of a verified one
   const char* reason = "";        // of an unverified one
 };
@@ -69,7 +72,7 @@ class Pods {
   // and end_slots() is in use no more. A single change needs neither.
   void begin_slots() { ++list_; }
   void use_slot(SlotUse use);
-  void free_slot(const std::string& slot) { slots_.erase(slot); }
+  void free_slot(const std::string& slot);
   void end_slots();
 
   // What it points to is valid until something is set.
@@ -86,7 +89,8 @@ class Pods {
 
   bool asked_ = false;
   std::unordered_map<std::string, KnownPod> pods_;  // by uid
-  std::unordered_map<std::string, Slot> slots_;
+  // A slot may be two pods', where the plugin's settings gave its resource another name.
+  std::map<std::pair<std::string, PodName>, Slot> slots_;
   std::uint64_t list_ = 0;
 };
 

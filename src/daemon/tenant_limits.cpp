@@ -30,19 +30,17 @@ EffectiveLimit<Value> strongest(const Words<Value>& words) {
 std::uint32_t lower_of(std::uint32_t a, std::uint32_t b) { return std::min(a, b); }
 MemoryAmount lower_of(const MemoryAmount& a, const MemoryAmount& b) { return tightest(a, b); }
 
-// An administrator's word as ever; else the lowest of what the node gives by default and what was
-// brought.
+// An administrator's word as ever; else the lowest of all that the others say.
 template <class Value>
 EffectiveLimit<Value> lowest_of_untrusted(const Words<Value>& words) {
   constexpr auto kAdmin = static_cast<std::size_t>(LimitSource::admin);
   if (!words[kAdmin].is_unset()) return strongest(words);
   EffectiveLimit<Value> lowest;
-  for (const LimitSource source :
-       {LimitSource::defaults, LimitSource::run, LimitSource::environment}) {
-    const LimitWord<Value>& word = words[static_cast<std::size_t>(source)];
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const LimitWord<Value>& word = words[i];
     if (word.kind != LimitWord<Value>::Kind::set) continue;
     const bool is_lower = !lowest.value || lower_of(*lowest.value, word.value) != *lowest.value;
-    if (is_lower) lowest = {word.value, source};
+    if (is_lower) lowest = {word.value, static_cast<LimitSource>(i)};
   }
   return lowest;
 }

@@ -106,6 +106,9 @@ TEST(TenantLimits, WhoIsNotTrustedLowersAndDoesNotRaise) {
   EXPECT_EQ(limits.cores(), (EffectiveLimit<std::uint32_t>{20, LimitSource::environment}));
   limits.say(LimitSource::annotation, CoresWord::none());
   EXPECT_EQ(limits.cores().value, 20U);
+  limits.say(LimitSource::annotation, CoresWord::of(10));
+  EXPECT_EQ(limits.cores(), (EffectiveLimit<std::uint32_t>{10, LimitSource::annotation}));
+  limits.say(LimitSource::annotation, CoresWord::none());
   limits.say(LimitSource::admin, CoresWord::of(80));
   EXPECT_EQ(limits.cores(), (EffectiveLimit<std::uint32_t>{80, LimitSource::admin}));
   limits.say(LimitSource::admin, CoresWord{});

@@ -153,9 +153,9 @@ std::vector<std::string> limit_error_lines(const NodeStatus& node) {
   std::vector<std::string> lines;
   for (const TenantStatus& tenant : node.tenants) {
     if (!tenant.unverified.empty()) {
-      lines.push_back(
-          std::to_string(tenant.id) + " " + harmless(tenant.name) +
-          ": unverified, so that it has the node's defaults: " + harmless(tenant.unverified));
+      lines.push_back(std::to_string(tenant.id) + " " + harmless(tenant.name) +
+                      ": unverified, so that it has no more than the node's defaults: " +
+                      harmless(tenant.unverified));
     }
     for (const std::string& error : tenant.limit_errors) {
       lines.push_back(std::to_string(tenant.id) + " " + harmless(tenant.name) + ": " +
