@@ -1,11 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_plugin/answers.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace nvs::plugin {
 
 using Guard = std::lock_guard<std::mutex>;
+
+namespace {
+
+// Those whose slots nobody has by now.
+void add_missing(std::vector<SlotHolder>& holders, const std::vector<SlotHolder>& before) {
+  std::set<std::string> slots;
+  for (const SlotHolder& holder : holders) slots.insert(holder.slot);
+  for (const SlotHolder& holder : before) {
+    if (!slots.contains(holder.slot)) holders.push_back(holder);
+  }
+  std::sort(holders.begin(), holders.end());
+}
+
+}  // namespace
 
 const OfferedResource* Offer::find(const std::string& resource) const {
   for (const OfferedResource& one : inventory.resources) {
@@ -34,8 +49,14 @@ void Answers::set_loads(std::map<std::string, double> loads) {
   loads_ = std::move(loads);
 }
 
+void Answers::kubelet_came(Instant now) {
+  const Guard guard(lock_);
+  usage_.kubelet_came(now);
+}
+
 bool Answers::listed(Instant asked_at, ListedPods pods) {
   const Guard guard(lock_);
+  if (usage_.is_doubtful(asked_at)) add_missing(pods.holders, holders_);
   usage_.listed(asked_at, std::move(pods.devices));
   const bool is_new = pods.holders != holders_;
   holders_ = std::move(pods.holders);

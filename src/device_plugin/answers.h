@@ -42,6 +42,7 @@ class Answers {
   void set_unhealthy(std::set<std::string> gpus);
   // By UUID; GPUs that are not there have none.
   void set_loads(std::map<std::string, double> loads);
+  void kubelet_came(Instant now);
   // False: nobody's slots are other ones than before.
   bool listed(Instant asked_at, ListedPods pods);
   std::vector<SlotHolder> holders() const;

@@ -88,8 +88,10 @@ Parsed<DaemonStatus> parse_status(const std::string& text) {
   std::vector<std::string> uuids;
   for (const json& gpu : result.value("gpus", json::array())) {
     if (!gpu.is_object()) continue;
-    uuids.push_back(gpu.value("uuid", ""));
-    status.loads[uuids.back()] += gpu.value("waiting", 0.0);
+    const json uuid = gpu.value("uuid", json());
+    const json waiting = gpu.value("waiting", json());
+    uuids.push_back(uuid.is_string() ? uuid.get<std::string>() : "");
+    status.loads[uuids.back()] += waiting.is_number() ? waiting.get<double>() : 0;
   }
   for (const json& tenant : result.value("tenants", json::array())) {
     if (!tenant.is_object()) continue;

@@ -81,7 +81,12 @@ Result<void> write_atomically(const std::string& path, std::string_view text, un
     return failed("a file cannot be finished");
   }
   fd.reset();
-  if (::rename(draft.c_str(), path.c_str()) != 0) return failed("a file cannot be renamed");
+  if (::rename(draft.c_str(), path.c_str()) == 0) return {};
+  // containerd makes an empty folder of what it is to mount and does not find.
+  const bool was_folder = errno == EISDIR && ::rmdir(path.c_str()) == 0;
+  if (!was_folder || ::rename(draft.c_str(), path.c_str()) != 0) {
+    return failed("a file cannot be renamed");
+  }
   return {};
 }
 

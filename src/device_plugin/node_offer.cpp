@@ -77,9 +77,12 @@ Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer) {
 }
 
 std::string label_lines(const Offer& offer) {
+  // NVIDIA's file may share nothing.
+  const bool is_shared = !offer.config.resources.empty();
+  const unsigned replicas = is_shared ? offer.config.resources.front().replicas : 1;
   return "nvshare.com/gpu.count=" + std::to_string(offer.inventory.gpus.size()) +
-         "\nnvshare.com/gpu.replicas=" + std::to_string(offer.config.resources.front().replicas) +
-         "\nnvshare.com/gpu.sharing-strategy=nvshare\n";
+         "\nnvshare.com/gpu.replicas=" + std::to_string(replicas) +
+         "\nnvshare.com/gpu.sharing-strategy=" + (is_shared ? "nvshare" : "none") + "\n";
 }
 
 Parsed<void> write_labels_file(const PluginOptions& options, const Offer& offer) {

@@ -28,8 +28,8 @@ TEST(DaemonLink, NonsenseIsAnError) {
   for (const char* text : {"", "{", "[]", R"({"ok": false, "error": "no"})", R"({"result": 3})"}) {
     EXPECT_FALSE(parse_status(text)) << text;
   }
-  EXPECT_TRUE(
-      parse_status(R"({"result": {"pid": "x", "gpus": [3], "tenants": [{"gpus": [{}]}]}})"));
+  EXPECT_TRUE(parse_status(R"({"result": {"pid": "x", "gpus": [3, {"uuid": 1, "waiting": "x"}],
+                                           "tenants": [{"gpus": [{}]}]}})"));
   const TestFolder folder;
   EXPECT_FALSE(DaemonLink(folder.path("none"), Duration::from_ms(10)).talk({}));
 }
@@ -70,6 +70,10 @@ TEST(NodeLabels, AreLinesOfAFile) {
   EXPECT_EQ(read_whole_file(options.labels_file, 1000),
             "nvshare.com/gpu.count=2\nnvshare.com/gpu.replicas=4\n"
             "nvshare.com/gpu.sharing-strategy=nvshare\n");
+  offer.config.resources.clear();
+  EXPECT_EQ(label_lines(offer),
+            "nvshare.com/gpu.count=2\nnvshare.com/gpu.replicas=1\n"
+            "nvshare.com/gpu.sharing-strategy=none\n");
   options.labels_file = folder.path("none/nvshare");
   EXPECT_FALSE(write_labels_file(options, offer));
 }

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -21,7 +22,8 @@ constexpr Duration kListPatience = Duration::from_s(10);
 constexpr Duration kDaemonPatience = Duration::from_s(2);
 // How often a changed file or label is noticed without a signal, and GPUs are looked for again.
 constexpr Duration kLookAgain = Duration::from_s(10);
-// A plugin that this one replaces may still have allocated; by then that is in the list.
+// A plugin that this one replaces may still have allocated, and a kubelet that has just come may
+// list little; by then all is in the list.
 constexpr Duration kSweepAfter = Duration::from_s(600);
 constexpr Duration kHurry = Duration::from_ms(200);
 constexpr const char* kKubeletSocketName = "kubelet.sock";
@@ -32,6 +34,12 @@ void log_lines(Level level, const std::string& lines) {
     log(level, lines.substr(at, end - at));
     at = end + 1;
   }
+}
+
+SocketIdentity identity_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {static_cast<std::uint64_t>(status.st_ino), status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
 }
 
 std::set<std::string> resources_of(const Inventory& inventory) {
@@ -52,9 +60,9 @@ Plugin::Plugin(PluginOptions options, LoadedConfig config, os::EventLoop loop, o
       signals_(std::move(signals)),
       folder_(std::move(folder)),
       health_(options_.health),
-      started_(os::monotonic_now()),
-      next_look_(started_ + kLookAgain),
-      next_hurry_(started_),
+      calm_since_(os::monotonic_now()),
+      next_look_(calm_since_ + kLookAgain),
+      next_hurry_(calm_since_),
       daemon_(options_.daemon_folder + "/" + wire::kPluginSocket, kDaemonPatience),
       registrar_(options_.kubelet_folder, SocketNames(::getpid(), std::random_device()()), answers_,
                  [this](RegistrationNews news) { mailbox_.post(std::move(news)); }) {}
@@ -84,6 +92,7 @@ Parsed<void> Plugin::start() {
   // So that the first pod is already spread by what runs. Without an answer it is by the kubelet's
   // word.
   const Instant asked_at = os::monotonic_now();
+  pods_socket_ = identity_of(options_.pod_resources);
   auto pods = list_pods(options_.pod_resources, kFirstListPatience, stopping_.get_token());
   if (pods) answers_.listed(asked_at, *std::move(pods));
   const auto made = make_offer();
@@ -233,7 +242,7 @@ void Plugin::take_list(const PodsListed& listed) {
         {{"error", listed.error}});
   }
   const Instant now = os::monotonic_now();
-  if (is_swept_ || now < started_ + kSweepAfter || !answers_.all_slots_are_ours(now)) return;
+  if (is_swept_ || now < calm_since_ + kSweepAfter || !answers_.all_slots_are_ours(now)) return;
   is_swept_ = true;
   registrar_.later([root = options_.root_mount, library = library_] {
     for (const std::string& name : remove_other_versions(root, library)) {
@@ -251,14 +260,19 @@ void Plugin::take_changes() {
     } else if (is_kubelet || change.kind == FolderChange::Kind::lost) {
       log(Level::info, "the kubelet came");
       registrar_.kubelet_came(now);
+      answers_.kubelet_came(now);
+      calm_since_ = now;
       if (pod_list_) pod_list_->hurry();
     }
   }
 }
 
-// In the thread that lists.
+// In the thread that lists. The loop may hear later than this that there is another kubelet.
 void Plugin::ask_who_has_what() {
   const Instant asked_at = os::monotonic_now();
+  const SocketIdentity socket = identity_of(options_.pod_resources);
+  const SocketIdentity before = std::exchange(pods_socket_, socket);
+  if (socket != before && before != SocketIdentity{}) answers_.kubelet_came(asked_at);
   auto pods = list_pods(options_.pod_resources, kListPatience, stopping_.get_token());
   const std::string error = pods ? "" : pods.error();
   if (pods && answers_.listed(asked_at, *std::move(pods))) daemon_talk_->hurry();

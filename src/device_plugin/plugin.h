@@ -2,6 +2,7 @@
 // The program: one event loop that holds all decisions, and threads that only post to it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <stop_token>
@@ -25,6 +26,14 @@ struct PodsListed {
   std::string error;
 };
 using PluginMessage = std::variant<RegistrationNews, GpuNews, PodsListed>;
+
+// Which file a socket is: another kubelet has another one at the same path. Nothing: none.
+struct SocketIdentity {
+  std::uint64_t inode = 0;
+  std::int64_t changed_s = 0;
+  std::int64_t changed_ns = 0;
+  bool operator==(const SocketIdentity&) const = default;
+};
 
 class Plugin {
  public:
@@ -63,13 +72,14 @@ class Plugin {
   InstalledLibrary library_;
   std::shared_ptr<const Nvml> nvml_;
   std::set<std::string> gpus_;  // whole ones, by UUID
-  Instant started_;
-  Instant next_look_;         // at the settings
-  Instant next_hurry_;        // with the next list, while one is awaited
-  DaemonLink daemon_;         // of the thread that talks to it
-  std::string config_error_;  // of the last time
-  std::string list_error_;    // of the last time
-  bool is_swept_ = false;     // older versions of the library are gone
+  Instant calm_since_;          // we, or the kubelet, started
+  Instant next_look_;           // at the settings
+  Instant next_hurry_;          // with the next list, while one is awaited
+  SocketIdentity pods_socket_;  // of the thread that lists
+  DaemonLink daemon_;           // of the thread that talks to it
+  std::string config_error_;    // of the last time
+  std::string list_error_;      // of the last time
+  bool is_swept_ = false;       // older versions of the library are gone
   bool is_ending_ = false;
   std::string load_error_;     // of the thread that talks to the daemon
   std::stop_source stopping_;  // ends what the threads wait for

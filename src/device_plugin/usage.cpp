@@ -6,6 +6,7 @@
 namespace nvs::plugin {
 
 void Usage::listed(Instant asked_at, std::set<PodDevice> devices) {
+  if (is_doubtful(asked_at)) devices.insert(listed_.begin(), listed_.end());
   std::erase_if(allocated_, [&](const auto& entry) {
     return devices.contains(entry.first) || entry.second + kListGrace < asked_at;
   });
@@ -41,15 +42,16 @@ std::vector<unsigned> Usage::counts(Instant now, const Inventory& inventory,
     gpus[inventory.gpus[gpu].uuid] = gpu;
   }
   std::set<PodDevice> used;
-  if (is_known(now)) {
-    // Those of earlier settings too, whose ids nobody offers any more: their pods still run.
-    used = listed_;
-    for (const auto& [device, at] : allocated_) used.insert(device);
-  } else {
+  if (!is_known(now) || is_doubtful(now)) {
     for (const OfferedResource& one : inventory.resources) {
       if (one.name != resource) continue;
       for (const OfferedDevice& device : one.devices) used.insert({resource, device.id});
     }
+  }
+  if (is_known(now)) {
+    // Those of earlier settings too, whose ids nobody offers any more: their pods still run.
+    used.insert(listed_.begin(), listed_.end());
+    for (const auto& [device, at] : allocated_) used.insert(device);
   }
   std::vector<unsigned> counts(inventory.gpus.size());
   for (const PodDevice& one : used) {

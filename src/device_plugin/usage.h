@@ -31,6 +31,12 @@ class Usage {
   // What was allocated so short before a list was asked for may not be in it yet.
   static constexpr Duration kListGrace = Duration::from_s(10);
 
+  // A kubelet that has just come does not know all its pods yet, but remembers their devices: for a
+  // while, what it does not list is not taken for ended, and what it does not call free is in use.
+  static constexpr Duration kKubeletComesToItself = Duration::from_s(60);
+  void kubelet_came(Instant now) { doubtful_until_ = now + kKubeletComesToItself; }
+  bool is_doubtful(Instant now) const { return doubtful_until_ && now < *doubtful_until_; }
+
   // All devices that containers have, whatever the resource.
   void listed(Instant asked_at, std::set<PodDevice> devices);
   void allocated(Instant now, const std::string& resource, const std::vector<std::string>& ids);
@@ -51,6 +57,7 @@ class Usage {
 
   std::set<PodDevice> listed_;
   std::optional<Instant> listed_at_;
+  std::optional<Instant> doubtful_until_;
   std::map<PodDevice, Instant> allocated_;  // not yet in a list
   std::set<PodDevice> ours_;                // allocated here, and seen in every list since
 };

@@ -62,6 +62,17 @@ TEST_F(UsageTest, WhatWasAllocatedSinceTheListCounts) {
   EXPECT_EQ(usage_.counts(at(12), inventory_, kOwnResource, without({slot(0, 3)})), (Counts{0, 0}));
 }
 
+TEST_F(UsageTest, AKubeletThatHasJustComeListsTooFew) {
+  usage_.listed(at(1), {{kOwnResource, slot(0, 1)}});
+  usage_.kubelet_came(at(2));
+  usage_.listed(at(3), {});
+  EXPECT_EQ(usage_.counts(at(4), inventory_, kOwnResource, without({slot(0, 1), slot(1, 4)})),
+            (Counts{1, 1}));
+  EXPECT_FALSE(usage_.all_are_ours(at(4)));
+  usage_.listed(at(70), {});
+  EXPECT_EQ(usage_.counts(at(71), inventory_, kOwnResource, without({slot(0, 1)})), (Counts{0, 0}));
+}
+
 TEST_F(UsageTest, PodsOfEarlierSettingsStillRun) {
   usage_.listed(at(0),
                 of({slot(0, 77), slot(0, 2), test_uuid(0) + "::m3", "GPU-gone::1", "fpga0"}));

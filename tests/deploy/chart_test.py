@@ -232,7 +232,7 @@ class DevicePlugin(ChartCase):
         (plugin,) = self.plugins({"kubeletPath": "/k"}).values()
         paths = {name: one["hostPath"] for name, one in volumes_of(plugin).items()}
         expected = {
-            "device-plugins": {"path": "/k/device-plugins", "type": "Directory"},
+            "device-plugins": {"path": "/var/lib/kubelet/device-plugins", "type": "Directory"},
             "pod-resources": {"path": "/k/pod-resources", "type": "Directory"},
             "daemon": {"path": "/var/run/nvshare/plugin", "type": "DirectoryOrCreate"},
             "library": {"path": "/var/lib/nvshare", "type": "DirectoryOrCreate"},
