@@ -33,7 +33,7 @@ class ClusterCase(unittest.TestCase):
             env={**os.environ, **ours},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=110,
             check=False,
         )
 

@@ -54,14 +54,11 @@ def read_stages():
 
 
 def targets_of_the_build():
-    """Of programs and libraries; and of the device plugin, as long as it is not in the tree."""
-    texts = [path.read_text("utf-8") for path in ROOT.glob("**/CMakeLists.txt")
-             if "build" not in path.relative_to(ROOT).parts]
+    """Of programs and libraries. Others make and remove folders in the build folder meanwhile."""
+    tops = [top for top in ROOT.iterdir() if top.is_dir() and top.name not in ("build", ".git")]
+    texts = [path.read_text("utf-8") for top in tops for path in top.rglob("CMakeLists.txt")]
     pattern = r"(?:nvs_program|nvs_preload_library)\(\s*([\w-]+)"
-    targets = {name for text in texts for name in re.findall(pattern, text)}
-    if not (ROOT / "src/device_plugin").exists():
-        targets.add("nvshare-device-plugin")
-    return targets
+    return {name for text in texts for name in re.findall(pattern, text)}
 
 
 class Images(DeployCase):

@@ -172,6 +172,7 @@ class Spreading(PluginCase):
         plugin.end()
         # The kubelet says that all of the new resource is free. What runs is on one GPU.
         self.start("--resource", "example.com/gpu", resource="example.com/gpu")
+        self.wait_for_lists()
         for number in range(14):
             self.kubelet.admit(f"new{number}", example_com__gpu=1)
         used = {gpu_of(id_) for id_ in self.kubelet.in_use("example.com/gpu")}
@@ -186,8 +187,14 @@ class Spreading(PluginCase):
             self.start()
             self.wait_for_lists()
             self.wait_until(lambda: self.questions >= 2, "the plugin's questions")
-            self.kubelet.admit("pod", nvshare_com__gpu=1)
-        self.assertEqual({gpu_of(id_) for id_ in self.kubelet.in_use(GPU)}, {gpus[5]})
+
+            def lands():
+                self.kubelet.admit("pod", nvshare_com__gpu=1)
+                (slot,) = self.kubelet.pods["pod"][GPU]
+                self.kubelet.end("pod")
+                return gpu_of(slot) == gpus[5]
+
+            self.wait_until(lands, "a pod where the least load is")
 
     def test_the_daemon_is_told_who_has_what(self):
         with self.serving_daemon(lambda: {"pid": 7, "uptime_s": 5}):
@@ -197,11 +204,20 @@ class Spreading(PluginCase):
             holders = {**self.kubelet.holders(GPU)}
             self.assertEqual(sorted(one[1] for one in holders.values()), ["first"] * 2 + ["second"])
             self.wait_until(lambda: self.told == holders, "what the daemon is told")
+            self.kubelet.end("second")
+            self.wait_until(lambda: len(self.told) == 2, "what is left")
+            holders = self.kubelet.holders(GPU)
         # Another one, with the same pid, knows nothing.
         with self.serving_daemon(lambda: {"pid": 7, "uptime_s": 1}):
             self.wait_until(lambda: self.told == holders, "what another daemon is told")
-            self.kubelet.end("first")
-            self.wait_until(lambda: len(self.told) == 1, "what is left")
+            # A kubelet that has just come lists nothing, and that is no news.
+            self.lost = False
+            self.kubelet.restart()
+            self.wait_until(lambda: self.kubelet.empty_lists == 0, "lists of the new kubelet")
+            self.wait_for_lists()
+            self.assertFalse(self.lost)
+            self.kubelet.admit("third", nvshare_com__gpu=1)
+            self.wait_until(lambda: len(self.told) == 3, "what comes")
 
     def gpu_ids(self):
         plugin = self.start()
@@ -236,7 +252,8 @@ class Spreading(PluginCase):
             if status is None:
                 silent.append(visitor)
                 continue
-            with visitor, visitor.makefile("rw") as lines:
+            # One that has lost its patience is gone.
+            with contextlib.suppress(OSError), visitor, visitor.makefile("rw") as lines:
                 for line in lines:
                     result = self.answer_one(json.loads(line), status)
                     lines.write(json.dumps({"ok": True, "result": result}) + "\n")
@@ -250,6 +267,7 @@ class Spreading(PluginCase):
         self.assertTrue(request["ends"], request)
         keys = ("namespace", "pod", "container")
         self.told = {use["slot"]: tuple(use[key] for key in keys) for use in request["used"]}
+        self.lost = not self.told
         return {}
 
     def test_nobody_waits_for_those_who_do_not_answer(self):

@@ -6,6 +6,8 @@ import os
 import subprocess
 
 SETUP = """set -e
+echo $$ > "$1"
+shift
 mount -t tmpfs tmpfs "$1"
 mkdir "$1/upper" "$1/work" "$1/root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
@@ -29,7 +31,9 @@ def missing():
     """Why there can be no containers here; empty if there can."""
     if os.getuid() != 0:
         return "only root can make containers"
-    command = ["unshare", "--mount", "sh", "-c", "mount -t tmpfs tmpfs /mnt"]
+    overlay = "mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w /mnt/r"
+    words = f"mount -t tmpfs tmpfs /mnt && mkdir /mnt/u /mnt/w /mnt/r && {overlay}"
+    command = ["unshare", "--mount", "sh", "-c", words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stderr if done.returncode != 0 else ""
 
@@ -41,10 +45,10 @@ def start(place, group, mounts, command, environment, shared=()):
     shown = " ".join(["/proc", "/sys", "/dev", *map(str, shared)])
     words = [str(word) for pair in mounts for word in pair]
     wrapped = ["unshare", "--mount", "--propagation", "private", "bash", "-c", SETUP, "container"]
+    processes = group.container / "cgroup.procs"
     return subprocess.Popen(
-        [*wrapped, str(place), shown, *words, "--", *map(str, command)],
+        [*wrapped, str(processes), str(place), shown, *words, "--", *map(str, command)],
         env=environment,
-        preexec_fn=lambda: group.add(os.getpid()),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

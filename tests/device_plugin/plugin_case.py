@@ -28,7 +28,7 @@ _NUMBERS = itertools.count()
 
 
 def environment(**extra):
-    ours = ("NVSHARE_", "DP_", "CONFIG_FILE", "DEVICE_LIST", "SHARED_", "JOURNAL_")
+    ours = ("NVSHARE_", "DP_", "CONFIG_FILE", "DEVICE_LIST", "SHARED_", "JOURNAL_", "KUBERNETES_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**kept, **extra}
 
@@ -120,6 +120,9 @@ class PluginCase(unittest.TestCase):
         return plugin
 
     def start(self, *arguments, resource=GPU, devices=None, **variables):
+        # The kubelet knows of the end of those before, or their devices are taken for these.
+        for old in list(self.kubelet.endpoints.values()):
+            self.assertTrue(old.is_over.wait(PATIENCE_S), "the end of the plugin before")
         plugin = self.launch(*arguments, **variables)
         self.wait_for_devices(devices or self.gpus * 10, resource)
         return plugin

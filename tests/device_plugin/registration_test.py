@@ -47,7 +47,10 @@ class Registrations:
         self.wait_until(lambda: new.has_logged("kubelet listens"), "the second registration")
         # The new one has not swept the old one's socket away: it is served.
         self.assertEqual(len(self.sockets()), 2)
+        before = self.kubelet.endpoints[GPU]
         self.assertEqual(old.end(), 0)
+        if self.generation == "1.36":
+            self.wait_until(lambda: self.kubelet.endpoints[GPU] is not before, "it came back")
         # Up to 1.36 this cuts the new one's stream: it must come back by itself.
         self.wait_for_devices(20)
         self.wait_until_one_socket()
@@ -142,6 +145,7 @@ class Registrations:
         self.kubelet.restart()
         self.wait_for_devices(20)
         self.wait_for_devices(200, "nvshare.com/gpu-core")
+        self.wait_until(lambda: self.kubelet.allocatable("nvshare.com/gpu-memory"), "memory")
         self.assertEqual(self.plugins[0].end(), 0)
         self.assertEqual(self.sockets(), [])
 

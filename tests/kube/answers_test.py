@@ -140,8 +140,8 @@ class Answers(WatchCase):
         self.assertEqual(len(self.server.requests), 2)
 
     def test_a_server_that_ends_watches_again_and_again(self):
-        watch = self.watch(watch=1000)
         self.server.timeouts = range(1, 2)
+        watch = self.watch(watch=1000)
         self.server.wait_for("watch", 4)
         self.server.put("a")
         self.expect(watch, "added lab/a uid-a")
@@ -154,7 +154,7 @@ class Answers(WatchCase):
         self.server.wait_for("list", 3)
         self.server.put("b")
         self.expect(watch, "added lab/a uid-a", "added lab/b uid-b")
-        self.assertTrue(watch.has_last_health("reachable listed"))
+        watch.wait_for_health("reachable listed")
 
     def test_the_token_is_read_for_each_request(self):
         self.write("token", "first\n")

@@ -199,6 +199,7 @@ class FakeApiServer:
             fault = matching[0] if matching else Fault()
             if matching:
                 self.faults.remove(fault)
+            moment = (self.version, self.compacted, len(self.marks), self.ends)
             self.lock.notify_all()
             is_known = not self.tokens or token in self.tokens
         connection.begin(fault)
@@ -214,7 +215,9 @@ class FakeApiServer:
             return connection.send_json(fault.status, refusal, fault.headers)
         if not is_known:  # section 5.1
             return connection.send_json(401, status(401, "Unauthorized", "Unauthorized"))
-        return (self._watch if kind == "watch" else self._list)(connection, query)
+        if kind == "watch":
+            return self._watch(connection, query, moment)
+        return self._list(connection, query)
 
     def _list(self, connection, query):
         """Section 5.1: pages of one moment, or 410 with a token for those who do not mind."""
@@ -240,14 +243,14 @@ class FakeApiServer:
         page |= {"metadata": metadata, "items": pods[begin : begin + limit]}
         return connection.send_json(200, page)
 
-    def _watch(self, connection, query):
-        """Section 5.1: one line an event, from a version that is still known."""
+    def _watch(self, connection, query, moment):
+        """Section 5.1: one line an event, from a version that is still known. `moment`: when the
+        request was counted, and tests went on."""
         version = int(query["resourceVersion"])
         until = time.monotonic() + int(query["timeoutSeconds"])
-        with self.lock:
-            is_gone, is_to_come = version < self.compacted, version > self.version
-            marks, ends = len(self.marks), self.ends
-        gone = status(410, "Expired", f"too old resource version: {version} ({self.compacted})")
+        now, compacted, marks, ends = moment
+        is_gone, is_to_come = version < compacted, version > now
+        gone = status(410, "Expired", f"too old resource version: {version} ({compacted})")
         if is_to_come:  # section 5.1: hangs silently
             return connection.wait_for_end()
         if is_gone and self.gone_as_status:

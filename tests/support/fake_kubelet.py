@@ -8,10 +8,13 @@ around them, 2.4 how the two generations treat a plugin that registers again, 2.
 
 import collections
 import concurrent.futures
+import contextlib
+import functools
 import os
 import pathlib
 import stat
 import threading
+import time
 
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
@@ -35,6 +38,7 @@ class Endpoint:
         self.messages = messages
         self.options = None
         self.stream = None
+        self.life = None  # of the kubelet that it registered with
         self.is_over = threading.Event()
 
     def call(self, name, request, answer, timeout=None):
@@ -63,11 +67,12 @@ class Endpoint:
     def follow(self):
         try:
             for message in self.stream:
+                self.kubelet.wait_for_others(self, message.devices)
                 self.kubelet.take_devices(self, message.devices)
         except grpc.RpcError:
             pass
-        self.is_over.set()
         self.kubelet.stream_ended(self)
+        self.is_over.set()  # all of it is known by then
 
     def close(self):
         if self.stream is not None:
@@ -94,11 +99,14 @@ class FakeKubelet:
         self.lists = 0
         self.space = "default"  # of all pods
         self.refuses_lists = False
+        self.empty_lists = 0  # so many are still to come
         self.servers = []
+        self.swept = set()  # names of sockets that it deleted
         self.forget()
 
     def forget(self):
         """What a process knows and its successor does not."""
+        self.life = object()
         self.endpoints = {}  # resource: Endpoint, the one that counts
         self.connected = collections.defaultdict(list)  # path: Endpoints; 1.37 alone
         self.wedged = set()  # paths; 1.37 alone
@@ -110,10 +118,13 @@ class FakeKubelet:
     def start(self):
         # 2.3: on start it deletes every unix socket in the folder.
         for path in self.plugins.iterdir():
-            if stat.S_ISSOCK(path.stat().st_mode):
-                path.unlink()
+            with contextlib.suppress(FileNotFoundError):  # its plugin was faster
+                if stat.S_ISSOCK(path.stat().st_mode):
+                    path.unlink()
+                    self.swept.add(path.name)
         self.forget()
-        register = self.handler(self.register, self.messages.RegisterRequest)
+        known = functools.partial(self.register, self.life)
+        register = self.handler(known, self.messages.RegisterRequest)
         self.serve(self.plugins / "kubelet.sock", "v1beta1.Registration", {"Register": register})
         lister = self.handler(self.list_pods, self.pod_messages.ListPodResourcesRequest)
         self.serve(
@@ -134,6 +145,9 @@ class FakeKubelet:
 
     def restart(self):
         self.stop()
+        # Its list is of pods that it knows, and those it has from the API server in a while; of
+        # devices it has a checkpoint (2.3).
+        self.empty_lists = 2
         self.start()
 
     @staticmethod
@@ -149,8 +163,7 @@ class FakeKubelet:
             def service(_, details):  # noqa: N805
                 self.violate(f"{path.name}: {details.method} was called")
 
-        if path.exists():
-            path.unlink()
+        path.unlink(missing_ok=True)
         server = grpc.server(concurrent.futures.ThreadPoolExecutor(16))
         known = grpc.method_handlers_generic_handler(service, methods)
         server.add_generic_rpc_handlers((known, Strangers()))
@@ -164,15 +177,17 @@ class FakeKubelet:
 
     # Registration.
 
-    def register(self, request, context):
+    def register(self, life, request, context):
         path = self.plugins / request.endpoint
         with self.lock:
+            if life is not self.life:
+                context.abort(grpc.StatusCode.UNAVAILABLE, "this kubelet is dead")
             self.registrations.append((request.resource_name, request.endpoint))
             if request.version != "v1beta1":
                 self.violate(f"version {request.version}")
             if "/" in request.endpoint:
                 self.violate(f"endpoint {request.endpoint} is no name of a socket")
-            if not path.exists():
+            if not path.exists() and path.name not in self.swept:
                 self.violate(f"{path.name} is registered and not served")
             # 2.4, 1.37: endpoints are known by their path. A second registration on it fails, and
             # from then on every one does, while what the first one offered stays advertised.
@@ -193,10 +208,30 @@ class FakeKubelet:
         if endpoint.options != request.options:
             self.violate(f"{path.name} says {request.options} and {endpoint.options}")
         with self.lock:
+            if life is not self.life:
+                endpoint.close()
+                context.abort(grpc.StatusCode.UNAVAILABLE, "this kubelet is dead")
+            endpoint.life = life
             self.endpoints[request.resource_name] = endpoint
             self.connected[path].append(endpoint)
-        endpoint.watch()
+            # The stream is there when the endpoint is.
+            endpoint.watch()
         return self.messages.Empty()
+
+    def wait_for_others(self, endpoint, devices):
+        """What an older stream has said already may lie unread in a thread of ours."""
+        ids, deadline = {device.ID for device in devices}, time.monotonic() + 20
+
+        def is_shared():
+            with self.lock:
+                return any(
+                    ids & set(known)
+                    for other, known in self.devices.items()
+                    if other != endpoint.resource and other not in self.unhealthy
+                )
+
+        while is_shared() and time.monotonic() < deadline:
+            time.sleep(0.01)
 
     def take_devices(self, endpoint, devices):
         """2.1: each message replaces the whole list."""
@@ -222,6 +257,8 @@ class FakeKubelet:
     def stream_ended(self, endpoint):
         cut = None
         with self.lock:
+            if endpoint.life is not self.life:
+                return  # that kubelet is dead
             if endpoint in self.connected[endpoint.path]:
                 self.connected[endpoint.path].remove(endpoint)
             current = self.endpoints.get(endpoint.resource)
@@ -322,6 +359,9 @@ class FakeKubelet:
             if self.refuses_lists:
                 context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many requests")
             answer = self.pod_messages.ListPodResourcesResponse()
+            if self.empty_lists > 0:
+                self.empty_lists -= 1
+                return answer
             for name, resources in self.pods.items():
                 pod = answer.pod_resources.add(name=name, namespace=self.space)
                 container = pod.containers.add(name="main")

@@ -2,9 +2,22 @@
 """Cgroups as the kubelet names them. Needs root and cgroups of version 2, if only beside version 1.
 """
 
+import errno
 import os
 import pathlib
 import time
+
+
+def remove_when_empty(folder, patience_s=60):
+    """A process that has ended may be in it for a moment more."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            return folder.rmdir()
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(0.01)
 
 
 class PodGroup:
@@ -28,4 +41,4 @@ class PodGroup:
 
     def remove(self):
         for folder in reversed(self.made):
-            folder.rmdir()
+            remove_when_empty(folder)
