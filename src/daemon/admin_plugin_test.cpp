@@ -20,6 +20,12 @@ TEST_F(PluginTest, SaysWhoHasWhichSlot) {
   EXPECT_EQ(node_.take_done(), "slots;");
 }
 
+TEST_F(PluginTest, SaysWhatContainersAskedFor) {
+  ask(R"({"command":"slots","used":[{"slot":"a","namespace":"ml","pod":"p","container":"c",)"
+      R"("memory_bytes":4294967296,"cores":40}]})");
+  EXPECT_EQ(node_.take_done(), "slots;a=ml/p/c 4Gi 40;");
+}
+
 TEST_F(PluginTest, WhatIsWrongInAListChangesNothing) {
   const std::string begin = R"({"command":"slots","used":[)";
   const std::string good = R"({"slot":"a","namespace":"ml","pod":"train","container":"main"})";
@@ -30,6 +36,10 @@ TEST_F(PluginTest, WhatIsWrongInAListChangesNothing) {
           "pod is 5, not a text");
   refused(begin + R"({"slot":"","namespace":"ml","pod":"p","container":"c"}]})", "invalid",
           "not 1 to 253 characters");
+  refused(begin + R"({"slot":"a","namespace":"ml","pod":"p","container":"c","cores":101}]})",
+          "invalid", "'cores' of a slot is 101, not a number from 1 to 100");
+  refused(begin + R"({"slot":"a","namespace":"ml","pod":"p","container":"c","memory_bytes":-1}]})",
+          "invalid", "'memory_bytes' of a slot is -1");
   refused(R"({"command":"slots","used":{}})", "invalid", "'used' is an object, not a list");
   refused(R"({"command":"slots","begins":1})", "invalid", "'begins' is 1, not true or false");
   refused(R"({"command":"slots","freed":[[]]})", "invalid", "a slot in 'freed' is a list");

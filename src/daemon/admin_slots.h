@@ -9,8 +9,9 @@
 
 namespace nvs::daemon {
 
-// Its members `used` (objects of `slot`, `namespace`, `pod` and `container`), `freed` (slots),
-// `begins` and `ends`, each of which may be missing.
+// Its members `used` (objects of `slot`, `namespace`, `pod` and `container`, and of `memory_bytes`
+// and `cores` where the container asked for them), `freed` (slots), `begins` and `ends`, each of
+// which may be missing.
 Checked<SlotChange> slot_change(const nlohmann::json& request);
 
 }  // namespace nvs::daemon

@@ -83,6 +83,9 @@ void Node::identify(Tenant& tenant) {
                                                                     : TenantLimits::Trust::full);
   tenant.limits.say(LimitSource::annotation, pod != nullptr ? pod->memory : MemoryWord{});
   tenant.limits.say(LimitSource::annotation, pod != nullptr ? pod->cores : CoresWord{});
+  const SlotUse* use = identity.use;
+  tenant.limits.say(LimitSource::resource, use != nullptr ? use->memory : MemoryWord{});
+  tenant.limits.say(LimitSource::resource, use != nullptr ? use->cores : CoresWord{});
   if (is_new && is_verified) {
     log(Level::info, "tenant verified",
         {{"tenant", tenant.name}, {"container", tenant.container_name}, {"slot", tenant.slot}});

@@ -98,6 +98,17 @@ TEST_F(NodePodsTest, AChangeIsInForceAtOnceAndSoIsItsEnd) {
   EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{90, LimitSource::environment}));
 }
 
+TEST_F(NodePodsTest, WhatAContainerAskedForCountsMoreThanItsEnvironment) {
+  pod();
+  const SlotUse use{kSlot, {"ml", "train"}, "main", MemoryWord::of({400, 0}), CoresWord::of(30)};
+  node_->update_slots(kStart, {false, false, {use}, {}}, effects_);
+  const Tenant& tenant = join(1, "90");
+  EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{30, LimitSource::resource}));
+  EXPECT_EQ(tenant.limits.memory().source, LimitSource::resource);
+  pod({{"nvshare.com/gpu-core-limit", "40"}}, kube::PodChange::Kind::changed);
+  EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{40, LimitSource::annotation}));
+}
+
 TEST_F(NodePodsTest, ABadAnnotationIsSaidAndLeavesTheLimit) {
   pod({{"nvshare.com/gpu-core-limit", "20"}});
   slot();

@@ -40,6 +40,9 @@ struct SlotUse {
   std::string slot;
   PodName pod;
   std::string container;
+  // What the container asked for of GPU memory and time, as resources of their own.
+  MemoryWord memory = {};
+  CoresWord cores = {};
   bool operator==(const SlotUse&) const = default;
 };
 // GPUs of a node times what each may be offered as, with room to spare.

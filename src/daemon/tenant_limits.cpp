@@ -10,7 +10,7 @@ namespace {
 
 // In the order of the enumerators.
 constexpr std::array<std::string_view, kLimitSources> kSourceWords = {
-    "none", "default", "run", "environment", "annotation", "admin"};
+    "none", "default", "run", "environment", "resource", "annotation", "admin"};
 constexpr std::array<LimitSource, 2> kBrought = {LimitSource::environment, LimitSource::run};
 constexpr core::Share kShareOfPercent = core::kWholeGpu / kPercentMost;
 

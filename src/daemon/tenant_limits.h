@@ -21,6 +21,7 @@ enum class LimitSource : std::uint8_t {
   defaults,
   run,          // nvshare run --memory, --cores
   environment,  // NVSHARE_GPU_MEMORY_LIMIT, NVSHARE_GPU_CORE_LIMIT
+  resource,     // what its container asked Kubernetes for, by the kubelet's word
   annotation,
   admin,
 };

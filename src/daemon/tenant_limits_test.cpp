@@ -6,9 +6,9 @@
 namespace nvs::daemon {
 namespace {
 
-constexpr LimitSource kWeakestFirst[] = {LimitSource::defaults, LimitSource::run,
-                                         LimitSource::environment, LimitSource::annotation,
-                                         LimitSource::admin};
+constexpr LimitSource kWeakestFirst[] = {LimitSource::defaults,    LimitSource::run,
+                                         LimitSource::environment, LimitSource::resource,
+                                         LimitSource::annotation,  LimitSource::admin};
 
 TEST(TenantLimits, NobodySaidAnything) {
   const TenantLimits limits;
@@ -21,7 +21,7 @@ TEST(TenantLimits, NobodySaidAnything) {
 // Every source with every word, against a reckoning of its own.
 TEST(TenantLimits, TheStrongestWordCounts) {
   const CoresWord words[] = {{}, CoresWord::none(), CoresWord::of(1)};
-  for (int choice = 0; choice < 3 * 3 * 3 * 3 * 3; ++choice) {
+  for (int choice = 0; choice < 3 * 3 * 3 * 3 * 3 * 3; ++choice) {
     TenantLimits limits;
     EffectiveLimit<std::uint32_t> expected;
     int rest = choice;

@@ -42,7 +42,9 @@ class FakeNode : public NodeControl {
   void set_slots(const SlotChange& change) override {
     did(std::string("slots") + (change.begins ? " begins" : "") + (change.ends ? " ends" : ""));
     for (const SlotUse& use : change.used) {
-      did(use.slot + "=" + use.pod.space + "/" + use.pod.name + "/" + use.container);
+      did(use.slot + "=" + use.pod.space + "/" + use.pod.name + "/" + use.container +
+          (use.memory.is_unset() ? "" : " " + word_text(use.memory)) +
+          (use.cores.is_unset() ? "" : " " + word_text(use.cores)));
     }
     for (const std::string& slot : change.freed) did("free " + slot);
   }

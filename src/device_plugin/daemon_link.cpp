@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_plugin/daemon_link.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -8,6 +9,7 @@
 #include <poll.h>
 
 #include "base/result.h"
+#include "device_plugin/inventory.h"
 #include "os/clock.h"
 #include "os/unix_socket.h"
 
@@ -106,13 +108,18 @@ Parsed<DaemonStatus> parse_status(const std::string& text) {
   return status;
 }
 
-std::vector<std::string> slot_requests(const std::vector<SlotHolder>& holders) {
+std::vector<std::string> slot_requests(const std::vector<SlotHolder>& holders,
+                                       std::uint64_t unit_bytes) {
   std::vector<std::string> used(1);
   for (const SlotHolder& holder : holders) {
-    const json object = {{"slot", holder.slot},
-                         {"namespace", holder.space},
-                         {"pod", holder.pod},
-                         {"container", holder.container}};
+    json object = {{"slot", holder.slot},
+                   {"namespace", holder.space},
+                   {"pod", holder.pod},
+                   {"container", holder.container}};
+    if (holder.memory_units != 0) object["memory_bytes"] = holder.memory_units * unit_bytes;
+    // More than one GPU whole is each of them whole.
+    if (holder.core_units != 0)
+      object["cores"] = std::min<std::uint64_t>(holder.core_units, kCoresPerGpu);
     const std::string text = object.dump(-1, ' ', false, json::error_handler_t::replace);
     if (used.back().size() + text.size() > kRequestBytes) used.emplace_back();
     used.back() += (used.back().empty() ? "" : ",") + text;
@@ -128,7 +135,8 @@ std::vector<std::string> slot_requests(const std::vector<SlotHolder>& holders) {
   return requests;
 }
 
-Parsed<GpuLoads> DaemonLink::talk(const std::vector<SlotHolder>& holders) {
+Parsed<GpuLoads> DaemonLink::talk(const std::vector<SlotHolder>& holders,
+                                  std::uint64_t unit_bytes) {
   auto connected = os::connect_unix(socket_, os::SocketKind::stream);
   if (!connected) return tl::unexpected(socket_ + ": " + connected.error().message());
   Conversation daemon(socket_, *std::move(connected), os::monotonic_now() + patience_);
@@ -136,15 +144,16 @@ Parsed<GpuLoads> DaemonLink::talk(const std::vector<SlotHolder>& holders) {
   DaemonStatus status = NVS_TRY(parse_status(text));
   const bool is_same = status.pid == told_pid_ && status.uptime_s >= told_uptime_s_;
   told_uptime_s_ = status.uptime_s;
-  if (is_same && holders == told_) return std::move(status.loads);
+  if (is_same && holders == told_ && unit_bytes == told_unit_bytes_) return std::move(status.loads);
   told_pid_ = 0;
-  for (const std::string& request : slot_requests(holders)) {
+  for (const std::string& request : slot_requests(holders, unit_bytes)) {
     const json answer = json::parse(NVS_TRY(daemon.ask(request)), nullptr, false);
     const bool is_taken = answer.is_object() && answer.value("ok", json()) == true;
     if (!is_taken) return tl::unexpected(socket_ + ": the daemon does not take our list of slots");
   }
   told_pid_ = status.pid;
   told_ = holders;
+  told_unit_bytes_ = unit_bytes;
   return std::move(status.loads);
 }
 

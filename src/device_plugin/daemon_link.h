@@ -32,10 +32,15 @@ struct SlotHolder {
   std::string space;  // the pod's namespace
   std::string pod;
   std::string container;
+  // Of the resources for memory and time, what the container has; 0: nothing.
+  std::uint64_t memory_units = 0;
+  std::uint64_t core_units = 0;
   auto operator<=>(const SlotHolder&) const = default;
 };
-// The requests that tell the whole list, each short enough for the daemon.
-std::vector<std::string> slot_requests(const std::vector<SlotHolder>& holders);
+// The requests that tell the whole list, each short enough for the daemon. A unit of memory is so
+// many bytes.
+std::vector<std::string> slot_requests(const std::vector<SlotHolder>& holders,
+                                       std::uint64_t unit_bytes);
 
 class DaemonLink {
  public:
@@ -44,7 +49,7 @@ class DaemonLink {
       : socket_(std::move(socket)), patience_(patience) {}
 
   // Asks for the loads, and tells the slots if this daemon does not know them.
-  Parsed<GpuLoads> talk(const std::vector<SlotHolder>& holders);
+  Parsed<GpuLoads> talk(const std::vector<SlotHolder>& holders, std::uint64_t unit_bytes);
 
  private:
   std::string socket_;
@@ -54,6 +59,7 @@ class DaemonLink {
   std::uint64_t told_pid_ = 0;
   double told_uptime_s_ = 0;
   std::vector<SlotHolder> told_;
+  std::uint64_t told_unit_bytes_ = 0;
 };
 
 }  // namespace nvs::plugin

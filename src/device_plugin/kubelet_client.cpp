@@ -32,6 +32,26 @@ std::string words_of(const grpc::Status& status) {
   return status.error_message() + " (code " + std::to_string(status.error_code()) + ")";
 }
 
+void add_container(const v1::PodResources& pod, const v1::ContainerResources& container,
+                   ListedPods& found) {
+  SlotHolder holder{"", pod.namespace_(), pod.name(), container.name()};
+  std::vector<std::string> slots;
+  for (const v1::ContainerDevices& devices : container.devices()) {
+    for (const std::string& id : devices.device_ids()) {
+      found.devices.insert({devices.resource_name(), id});
+      const auto device = parse_device_id(id);
+      if (!device) continue;
+      if (device->kind == DeviceKind::slot) slots.push_back(id);
+      if (device->kind == DeviceKind::memory) ++holder.memory_units;
+      if (device->kind == DeviceKind::core) ++holder.core_units;
+    }
+  }
+  for (std::string& slot : slots) {
+    holder.slot = std::move(slot);
+    found.holders.push_back(holder);
+  }
+}
+
 }  // namespace
 
 Parsed<void> register_with_kubelet(const std::string& kubelet_socket, const std::string& endpoint,
@@ -65,14 +85,7 @@ Parsed<ListedPods> list_pods(const std::string& socket, Duration deadline,
   ListedPods found;
   for (const v1::PodResources& pod : answer.pod_resources()) {
     for (const v1::ContainerResources& container : pod.containers()) {
-      for (const v1::ContainerDevices& devices : container.devices()) {
-        for (const std::string& id : devices.device_ids()) {
-          found.devices.insert({devices.resource_name(), id});
-          const auto device = parse_device_id(id);
-          if (!device || device->kind != DeviceKind::slot) continue;
-          found.holders.push_back({id, pod.namespace_(), pod.name(), container.name()});
-        }
-      }
+      add_container(pod, container, found);
     }
   }
   // The kubelet's order is by chance, and no news.

@@ -31,18 +31,25 @@ TEST(DaemonLink, NonsenseIsAnError) {
   EXPECT_TRUE(parse_status(R"({"result": {"pid": "x", "gpus": [3, {"uuid": 1, "waiting": "x"}],
                                            "tenants": [{"gpus": [{}]}]}})"));
   const TestFolder folder;
-  EXPECT_FALSE(DaemonLink(folder.path("none"), Duration::from_ms(10)).talk({}));
+  EXPECT_FALSE(DaemonLink(folder.path("none"), Duration::from_ms(10)).talk({}, 1));
+}
+
+TEST(DaemonLink, WhatContainersAskedForGoesWithTheirSlots) {
+  const auto request = nlohmann::json::parse(
+      slot_requests({{"GPU-1::0", "ml", "train", "main", 4, 250}}, std::uint64_t{1} << 30U).at(0));
+  EXPECT_EQ(request["used"][0]["memory_bytes"], std::uint64_t{4} << 30U);
+  EXPECT_EQ(request["used"][0]["cores"], 100);
 }
 
 TEST(DaemonLink, AListOfSlotsGoesInPiecesThatTheDaemonTakes) {
-  EXPECT_EQ(slot_requests({}),
+  EXPECT_EQ(slot_requests({}, 1),
             std::vector<std::string>{R"({"command":"slots","begins":true,"ends":true,"used":[]})"
                                      "\n"});
   std::vector<SlotHolder> holders;
   for (int i = 0; i < 1000; ++i) {
     holders.push_back({"GPU-" + std::to_string(i), "space", std::string(200, 'p'), "main"});
   }
-  const std::vector<std::string> requests = slot_requests(holders);
+  const std::vector<std::string> requests = slot_requests(holders, 1);
   std::size_t used = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const auto request = nlohmann::json::parse(requests[i]);

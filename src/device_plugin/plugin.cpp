@@ -281,7 +281,7 @@ void Plugin::ask_who_has_what() {
 
 // In the thread that talks to the daemon.
 void Plugin::talk_to_daemon() {
-  auto loads = daemon_.talk(answers_.holders());
+  auto loads = daemon_.talk(answers_.holders(), answers_.offer()->config.memory.unit_bytes);
   const std::string error = loads ? "" : loads.error();
   if (error != std::exchange(load_error_, error) && !error.empty()) {
     log(Level::warning, "the daemon is not told who has what, and pods are spread without its word",

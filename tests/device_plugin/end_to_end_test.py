@@ -73,9 +73,9 @@ class EndToEnd(PluginCase):
         if process.stdout is not None:
             process.stdout.close()
 
-    def admit(self, pod):
+    def admit(self, pod, **more):
         """What the kubelet has a runtime make a container of."""
-        return self.kubelet.admit(pod, nvshare_com__gpu=1)[GPU]
+        return self.kubelet.admit(pod, nvshare_com__gpu=1, **more)[GPU]
 
     def run_pod(self, pod, answer, **more):
         """A workload in a container of the pod, until it is killed."""
@@ -148,6 +148,15 @@ class EndToEnd(PluginCase):
         self.start_daemon()
         self.wait_for_tenant(name="lab/train", standing="verified", cap=20, runs=True)
         self.assertIsNone(process.poll())
+
+    def test_a_pod_has_what_it_asked_for_whatever_its_environment_says(self):
+        self.server.put("train", uid=UIDS["train"])
+        self.start("--cores")
+        self.wait_until(lambda: self.kubelet.allocatable("nvshare.com/gpu-core") == 100, "cores")
+        answer = self.admit("train", nvshare_com__gpu_core=40)
+        self.run_pod("train", answer, NVSHARE_GPU_CORE_LIMIT="90")
+        tenant = self.wait_for_tenant(standing="verified", cap=40, runs=True)
+        self.assertEqual(tenant["limits"]["cores"], {"value": "40", "source": "resource"})
 
     def test_who_takes_anothers_slot_gets_the_nodes_default(self):
         self.server.put("train", uid=UIDS["train"], gpu_core_limit="10")
