@@ -30,8 +30,9 @@ class Restarts(FaultCase):
         self.start_daemon()
         self.wait_until_adopted(first, second)
         self.assertEqual(len(self.status()["tenants"]), 2)
-        # As its own clock has it, which counts from a little later to a little earlier.
-        self.assertGreater(self.on_gpu(first)["used_s"], used_s / 2)
+        # As its own clock has it, which counts from a little later to a little earlier; one that
+        # stood still in its window was billed for more than it saw.
+        self.assertGreater(self.on_gpu(first)["used_s"], min(used_s / 2, 0.3))
         self.wait_for_windows(first)
         self.wait_for_windows(second)
         self.check_goes_on(first, second)
