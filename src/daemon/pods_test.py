@@ -111,13 +111,16 @@ class PodsCase(DaemonCase):
 
 
 class Annotations(PodsCase):
-    def test_a_limit_follows_the_annotation(self):
+    def start_tenant_with_30(self):
         self.server.start()
         self.server.put("train", uid=UID, gpu_core_limit="30")
         self.start_in_cluster()
         self.give_slot()
         self.tenant_in_pod()
-        tenant = self.wait_for_cores("30", "annotation")["tenants"][0]
+        return self.wait_for_cores("30", "annotation")["tenants"][0]
+
+    def test_a_limit_follows_the_annotation(self):
+        tenant = self.start_tenant_with_30()
         self.assertEqual((tenant["name"], tenant["namespace"]), ("lab/train", "lab"))
         self.assertEqual(tenant["kubernetes"]["standing"], "verified")
         self.assertEqual(tenant["kubernetes"]["container"], "main")
@@ -129,12 +132,7 @@ class Annotations(PodsCase):
         self.assertEqual(tenant["limits"]["memory"]["value"], None)
 
     def test_one_that_is_not_understood_changes_nothing(self):
-        self.server.start()
-        self.server.put("train", uid=UID, gpu_core_limit="30")
-        self.start_in_cluster()
-        self.give_slot()
-        self.tenant_in_pod()
-        self.wait_for_cores("30", "annotation")
+        self.start_tenant_with_30()
         self.server.put("train", gpu_core_limit="a lot")
         status = self.wait_for(lambda status: status["kubernetes"]["bad_annotations"] == 1)
         tenant = status["tenants"][0]
@@ -143,12 +141,7 @@ class Annotations(PodsCase):
         self.daemon.wait_for_log("annotation not understood", "pod=train", "namespace=lab")
 
     def test_the_last_limits_stay_when_the_server_dies(self):
-        self.server.start()
-        self.server.put("train", uid=UID, gpu_core_limit="30")
-        self.start_in_cluster()
-        self.give_slot()
-        self.tenant_in_pod()
-        self.wait_for_cores("30", "annotation")
+        self.start_tenant_with_30()
         self.server.stop()
         status = self.wait_for(lambda status: not status["kubernetes"]["reachable"])
         self.assertEqual(status["tenants"][0]["limits"]["cores"]["value"], "30")

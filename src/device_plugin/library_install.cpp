@@ -14,6 +14,7 @@
 
 #include "base/unique_fd.h"
 #include "device_plugin/allocate.h"
+#include "os/file_text.h"
 
 namespace nvs::plugin {
 namespace {
@@ -37,29 +38,12 @@ std::string content_name(std::string_view content) {
 }
 
 Result<void> put_if_different(const std::string& path, std::string_view text, mode_t mode) {
-  const auto before = read_whole_file(path, kLibraryBytesMax);
+  const auto before = os::read_file(path, kLibraryBytesMax);
   if (before && *before == text) return {};
   return write_atomically(path, text, mode);
 }
 
 }  // namespace
-
-Result<std::string> read_whole_file(const std::string& path, std::size_t bytes_max) {
-  const UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (!fd) return tl::unexpected(Error::from_errno(errno, "a file cannot be opened"));
-  std::string text;
-  std::array<char, 65536> buffer;  // NOLINT(*-member-init): read() fills it
-  while (true) {
-    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return tl::unexpected(Error::from_errno(errno, "a file cannot be read"));
-    if (got == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-    if (text.size() > bytes_max) {
-      return tl::unexpected(Error{Errc::kLimit, 0, "a file is too long"});
-    }
-  }
-}
 
 Result<void> write_atomically(const std::string& path, std::string_view text, unsigned mode) {
   std::string draft = path + ".XXXXXX";
@@ -92,7 +76,7 @@ Result<void> write_atomically(const std::string& path, std::string_view text, un
 
 Result<InstalledLibrary> install_library(const std::string& source, const std::string& root,
                                          std::string_view version) {
-  const std::string content = NVS_TRY(read_whole_file(source, kLibraryBytesMax));
+  const std::string content = NVS_TRY(os::read_file(source, kLibraryBytesMax));
   InstalledLibrary installed;
   installed.folder =
       std::string(kVersions) + "/" + std::string(version) + "-" + content_name(content);

@@ -29,7 +29,5 @@ std::vector<std::string> remove_other_versions(const std::string& root,
 // The whole file at once: whoever looks sees all of it or what was there before. With these
 // permissions.
 Result<void> write_atomically(const std::string& path, std::string_view text, unsigned mode);
-// Error kLimit for files that are larger than that.
-Result<std::string> read_whole_file(const std::string& path, std::size_t bytes_max);
 
 }  // namespace nvs::plugin

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "device_plugin/cdi_spec.h"
 #include "nvml/gpus.h"
+#include "os/file_text.h"
 #include "wire/messages.h"
 
 namespace nvs::plugin {
@@ -27,7 +28,7 @@ std::string cdi_path(const PluginOptions& options) {
 Parsed<LoadedConfig> load_config(const PluginOptions& options) {
   const auto chosen = NVS_TRY(
       choose_config(options.places, [](const std::string& path) -> std::optional<std::string> {
-        auto text = read_whole_file(path, kConfigFileMax);
+        auto text = os::read_file(path, kConfigFileMax);
         if (!text) return std::nullopt;
         return *std::move(text);
       }));
@@ -112,7 +113,7 @@ std::vector<std::string> describe(const Config& config) {
 std::optional<int> numa_node_of(const PciAddress& pci, const std::string& sysfs) {
   std::array<char, 64> name{};
   std::snprintf(name.data(), name.size(), "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
-  const auto text = read_whole_file(sysfs + "/bus/pci/devices/" + name.data() + "/numa_node", 64);
+  const auto text = os::read_file(sysfs + "/bus/pci/devices/" + name.data() + "/numa_node", 64);
   if (!text) return std::nullopt;
   int node = -1;
   std::from_chars(text->data(), text->data() + text->size(), node);

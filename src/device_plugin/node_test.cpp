@@ -8,6 +8,7 @@
 #include "device_plugin/node_offer.h"
 #include "device_plugin/probe_server.h"
 #include "device_plugin/test_gpus.h"
+#include "os/file_text.h"
 
 namespace nvs::plugin {
 namespace {
@@ -74,7 +75,7 @@ TEST(NodeLabels, AreLinesOfAFile) {
   EXPECT_TRUE(write_labels_file(options, offer)) << "nobody wants them";
   options.labels_file = folder.path("nvshare");
   ASSERT_TRUE(write_labels_file(options, offer));
-  EXPECT_EQ(read_whole_file(options.labels_file, 1000),
+  EXPECT_EQ(os::read_file(options.labels_file, 1000),
             "nvshare.com/gpu.count=2\nnvshare.com/gpu.replicas=4\n"
             "nvshare.com/gpu.sharing-strategy=nvshare\n");
   offer.config.resources.clear();
