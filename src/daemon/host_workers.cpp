@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "daemon/limits.h"
@@ -16,13 +15,12 @@
 
 namespace nvs::daemon {
 
-HostWorkers::HostWorkers(UniqueFd event, os::MemfdHugePages pages)
+HostWorkers::HostWorkers(os::WakeEvent event, os::MemfdHugePages pages)
     : event_(std::move(event)), pages_(pages) {}
 
 Result<std::unique_ptr<HostWorkers>> HostWorkers::create(unsigned threads,
                                                          os::MemfdHugePages pages) {
-  UniqueFd event{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
-  if (!event) return tl::unexpected(Error::from_errno(errno, "eventfd"));
+  os::WakeEvent event = NVS_TRY(os::WakeEvent::create());
   std::unique_ptr<HostWorkers> workers(new HostWorkers(std::move(event), pages));
   NVS_TRY(workers->start(threads));
   return workers;
@@ -112,15 +110,12 @@ int HostWorkers::do_piece(const Task& task, std::uint64_t offset, std::uint64_t 
 
 void HostWorkers::post(const Task& task) {
   done_.push_back({task.segment, task.work, task.error});
-  const std::uint64_t one = 1;
-  // It can fail only if it has not been read for 2^64 times, and then it is readable already.
-  [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
+  event_.set();
 }
 
 std::vector<HostWorkers::Done> HostWorkers::take_done() {
   const Lock lock(mutex_);
-  std::uint64_t count = 0;
-  [[maybe_unused]] const ssize_t read = ::read(event_.get(), &count, sizeof count);
+  event_.clear();
   return std::exchange(done_, {});
 }
 

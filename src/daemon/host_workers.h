@@ -16,6 +16,7 @@
 #include "base/unique_fd.h"
 #include "daemon/host_books.h"
 #include "os/memfd.h"
+#include "os/wake_event.h"
 
 namespace nvs::daemon {
 
@@ -40,7 +41,7 @@ class HostWorkers {
   void free(SegmentId segment, UniqueFd memfd, std::uint64_t bytes);
 
   // Readable while take_done() has something.
-  int fd() const { return event_.get(); }
+  int fd() const { return event_.fd(); }
   std::vector<Done> take_done();
 
  private:
@@ -56,7 +57,7 @@ class HostWorkers {
   };
   using Lock = std::unique_lock<std::mutex>;
 
-  HostWorkers(UniqueFd event, os::MemfdHugePages pages);
+  HostWorkers(os::WakeEvent event, os::MemfdHugePages pages);
   Result<void> start(unsigned threads);
   void submit(Task task);
   void run();
@@ -64,7 +65,7 @@ class HostWorkers {
   int do_piece(const Task& task, std::uint64_t offset, std::uint64_t bytes) const;
   void post(const Task& task);
 
-  UniqueFd event_;
+  os::WakeEvent event_;
   os::MemfdHugePages pages_;
   std::mutex mutex_;  // of all below
   std::condition_variable wake_;

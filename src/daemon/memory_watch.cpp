@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "os/process.h"
@@ -21,13 +20,13 @@ void remark(std::string& remarks, const std::string& line) {
 
 }  // namespace
 
-MemoryWatch::MemoryWatch(Nvml nvml, std::vector<Watched> gpus, Duration every, UniqueFd event)
+MemoryWatch::MemoryWatch(Nvml nvml, std::vector<Watched> gpus, Duration every, os::WakeEvent event)
     : nvml_(std::move(nvml)), gpus_(std::move(gpus)), every_(every), event_(std::move(event)) {}
 
 std::unique_ptr<MemoryWatch> MemoryWatch::start(const std::vector<Gpu>& gpus, Duration every,
                                                 std::string& remarks) {
   NvmlResult<Nvml> nvml = Nvml::open(nvml_path());
-  UniqueFd event{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+  Result<os::WakeEvent> event = os::WakeEvent::create();
   if (!nvml || !event) return nullptr;
   std::vector<Watched> watched;
   for (const Gpu& gpu : gpus) {
@@ -41,7 +40,7 @@ std::unique_ptr<MemoryWatch> MemoryWatch::start(const std::vector<Gpu>& gpus, Du
   }
   if (watched.empty()) return nullptr;
   std::unique_ptr<MemoryWatch> watch(
-      new MemoryWatch(std::move(*nvml), std::move(watched), every, std::move(event)));
+      new MemoryWatch(std::move(*nvml), std::move(watched), every, std::move(*event)));
   try {
     watch->thread_ = std::thread([raw = watch.get()] { raw->run(); });
   } catch (const std::system_error& error) {
@@ -87,14 +86,12 @@ std::vector<MemoryWatch::Reading> MemoryWatch::read() const {
 // What nobody has taken by now is of an earlier moment, and of no use any more.
 void MemoryWatch::post(const std::vector<Reading>& readings) {
   readings_ = readings;
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof one);
+  event_.set();
 }
 
 std::vector<MemoryWatch::Reading> MemoryWatch::take() {
   const std::lock_guard lock(mutex_);
-  std::uint64_t count = 0;
-  [[maybe_unused]] const ssize_t read = ::read(event_.get(), &count, sizeof count);
+  event_.clear();
   return std::exchange(readings_, {});
 }
 

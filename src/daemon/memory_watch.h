@@ -15,9 +15,9 @@
 
 #include "base/instant.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "nvml/gpus.h"
 #include "nvml/nvml.h"
+#include "os/wake_event.h"
 
 namespace nvs::daemon {
 
@@ -36,14 +36,14 @@ class MemoryWatch {
     std::uint64_t free_bytes;
   };
   // Readable while take() has something.
-  int fd() const { return event_.get(); }
+  int fd() const { return event_.fd(); }
   // The latest ones.
   std::vector<Reading> take();
 
  private:
   using Watched = std::pair<UuidBytes, nvmlDevice_t>;
 
-  MemoryWatch(Nvml nvml, std::vector<Watched> gpus, Duration every, UniqueFd event);
+  MemoryWatch(Nvml nvml, std::vector<Watched> gpus, Duration every, os::WakeEvent event);
   void run();
   std::vector<Reading> read() const;
   void post(const std::vector<Reading>& readings);
@@ -51,7 +51,7 @@ class MemoryWatch {
   Nvml nvml_;
   std::vector<Watched> gpus_;
   Duration every_;
-  UniqueFd event_;
+  os::WakeEvent event_;
   std::mutex mutex_;  // of all below
   std::condition_variable wake_;
   std::vector<Reading> readings_;

@@ -7,9 +7,8 @@
 #include <limits>
 #include <memory>
 
-#include <CLI/CLI.hpp>
-
 #include "base/byte_size.h"
+#include "base/command_line.h"
 #include "daemon/limits.h"
 #include "daemon/status_words.h"
 #include "os/unix_socket.h"
@@ -37,13 +36,6 @@ constexpr const char* kFooter =
     "                                                       NVSHARE_FOLDER set to the same\n"
     "  nvshare-scheduler --mode serial --turn 1m            whole minutes for each, one at a time\n"
     "  nvshare-scheduler --log-level info,sessions:debug    who connects, in detail\n";
-
-class Help : public CLI::Formatter {
- public:
-  std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: nvshare-scheduler [OPTION...]\n";
-  }
-};
 
 struct Words {
   std::string folder, window, turn, mode, memory_limit, core_limit, host_memory, log_level;
@@ -283,21 +275,12 @@ std::optional<double> parse_seconds(const std::string& text) {
 tl::expected<Options, EarlyExit> parse_options(std::vector<std::string> arguments,
                                                const Environment& environment) {
   CLI::App app{kDescription};
-  app.formatter(std::make_shared<Help>());
+  app.formatter(std::make_shared<OptionsHelp>("nvshare-scheduler"));
   app.footer(kFooter);
   Options options;
   Words words;
   declare(app, words, options);
-  try {
-    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes a vector from its end
-    app.parse(std::move(arguments));
-  } catch (const CLI::CallForHelp&) {
-    return tl::unexpected(EarlyExit{0, app.help()});
-  } catch (const CLI::CallForVersion& version) {
-    return tl::unexpected(EarlyExit{0, std::string(version.what()) + "\n"});
-  } catch (const CLI::ParseError& error) {
-    return tl::unexpected(EarlyExit{kExitUsage, error.what()});
-  }
+  if (auto ended = parse_arguments(app, std::move(arguments))) return tl::unexpected(*ended);
   std::string wrong = complaint(app);
   if (wrong.empty()) wrong = read_folder(words, environment, options);
   if (wrong.empty()) wrong = read_policy(words, options);

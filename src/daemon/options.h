@@ -10,6 +10,7 @@
 
 #include <tl/expected.hpp>
 
+#include "base/early_exit.h"
 #include "base/log.h"
 #include "core/policy.h"
 #include "daemon/tenant_limits.h"
@@ -17,9 +18,6 @@
 #include "nvml/gpus.h"
 
 namespace nvs::daemon {
-
-inline constexpr int kExitFailed = 1;
-inline constexpr int kExitUsage = 2;
 
 // What GPUs are treated as having, at most.
 struct GpuMemory {
@@ -44,12 +42,6 @@ struct Options {
   std::optional<kube::Settings> kube;  // whose annotations are watched; nothing: nobody's
   std::string kube_remark;             // why not, where one might expect it
   LogLevels log_levels;
-};
-
-// Why the program ends before it has begun: help that was asked for, or what is wrong.
-struct EarlyExit {
-  int code = kExitUsage;
-  std::string text;
 };
 
 // What the environment says where no flag does; null where it is not set.

@@ -5,9 +5,8 @@
 #include <charconv>
 #include <memory>
 
-#include <CLI/CLI.hpp>
-
 #include "base/byte_size.h"
+#include "base/command_line.h"
 #include "device_plugin/resource_name.h"
 
 namespace nvs::plugin {
@@ -42,13 +41,6 @@ constexpr const char* kFooter =
     "  nvshare-device-plugin --replicas 20\n"
     "  nvshare-device-plugin --config-file time-slicing.yaml --check    is this file right?\n"
     "  nvshare-device-plugin --memory-ratio 1.5 --cores                 with limits to ask for\n";
-
-class PluginHelp : public CLI::Formatter {
- public:
-  std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: nvshare-device-plugin [OPTION...]\n";
-  }
-};
 
 struct OptionWords {
   std::string resource, replicas, injection, device_lists, spread, memory_ratio, memory_unit;
@@ -240,7 +232,7 @@ std::string read_rest(const OptionWords& words, const GetVariable& variable,
 tl::expected<PluginOptions, EarlyExit> parse_options(std::vector<std::string> arguments,
                                                      const GetVariable& variable) {
   CLI::App app{kDescription};
-  app.formatter(std::make_shared<PluginHelp>());
+  app.formatter(std::make_shared<OptionsHelp>("nvshare-device-plugin"));
   app.footer(kFooter);
   PluginOptions options;
   const auto from = [&variable](const char* name, std::string& to) {
@@ -260,16 +252,7 @@ tl::expected<PluginOptions, EarlyExit> parse_options(std::vector<std::string> ar
   app.set_help_flag("-h,--help", "print this and end");
   app.set_version_flag("--version", "nvshare-device-plugin " NVS_VERSION,
                        "print the version and end");
-  try {
-    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes a vector from its end
-    app.parse(std::move(arguments));
-  } catch (const CLI::CallForHelp&) {
-    return tl::unexpected(EarlyExit{0, app.help()});
-  } catch (const CLI::CallForVersion& version) {
-    return tl::unexpected(EarlyExit{0, std::string(version.what()) + "\n"});
-  } catch (const CLI::ParseError& error) {
-    return tl::unexpected(EarlyExit{kExitUsage, error.what()});
-  }
+  if (auto ended = parse_arguments(app, std::move(arguments))) return tl::unexpected(*ended);
   std::string wrong = read_counts(words, variable, options.flags);
   if (wrong.empty()) wrong = read_ways(words, variable, options.flags);
   if (wrong.empty()) wrong = read_rest(words, variable, options);

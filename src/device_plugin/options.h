@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/early_exit.h"
 #include "base/instant.h"
 #include "base/log.h"
 #include "device_plugin/config.h"
@@ -14,9 +15,6 @@
 #include "device_plugin/health.h"
 
 namespace nvs::plugin {
-
-inline constexpr int kExitFailed = 1;
-inline constexpr int kExitUsage = 2;
 
 struct PluginOptions {
   std::string kubelet_folder = "/var/lib/kubelet/device-plugins";
@@ -34,12 +32,6 @@ struct PluginOptions {
   Duration poll = Duration::from_s(5);
   LogLevels log_levels;
   bool only_checks = false;
-};
-
-// Why the program ends before it has begun: help that was asked for, or what is wrong.
-struct EarlyExit {
-  int code = kExitUsage;
-  std::string text;
 };
 
 // The value of a variable; null where it is not set.
