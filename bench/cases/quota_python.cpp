@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch under caps, which come with its environment. `mm` draws all the power that the card may
-// have, and runs faster while the GPU has nothing to do for a tenth of the time: two that have 90 %
-// together are judged by the time that they had, and by their rates when a third one has the rest.
+// PyTorch under caps, which come with its environment, by the time that each had and by its rate.
+// `mm` draws all the power that the card may have, and runs faster while the GPU has nothing to do
+// for a tenth of the time; with a third tenant, which has the rest, it does not.
 #include <array>
 
 #include <fmt/format.h>
@@ -51,14 +51,12 @@ class PythonCaps {
     sharing_.step(fmt::format("tq.py {} alone", kind));
     alone_ = python_.start(kind, seconds_, {sharing_.daemon().tenant()}, at_once).rates()[0];
     sharing_.add("one tenant alone", {alone_}, "it/s");
-    measure_caps(kind, {30, 60}, Judged::by_time);
-    measure_caps(kind, {30, 60, 10}, Judged::by_rate);
+    measure_caps(kind, {30, 60});
+    measure_caps(kind, {30, 60, 10});
   }
 
  private:
-  enum class Judged : std::uint8_t { by_time, by_rate };
-
-  void measure_caps(const std::string& kind, const std::vector<int>& caps, Judged judged) {
+  void measure_caps(const std::string& kind, const std::vector<int>& caps) {
     const std::string title = fmt::format("{}", fmt::join(caps, " + "));
     sharing_.step(fmt::format("tq.py {}, {}", kind, title));
     const PythonRun run =
@@ -67,13 +65,9 @@ class PythonCaps {
     const std::vector<double> rates = run.rates();
     for (std::size_t i = 0; i < caps.size(); ++i) {
       const Target target = near(caps[i], kPythonPoints);
-      const auto target_if = [&](Judged by) {
-        return judged == by ? std::optional(target) : std::nullopt;
-      };
       const std::string what = fmt::format("{}: cap {} %, ", title, caps[i]);
-      sharing_.add(what + "of the time", {billed[i]}, "%", target_if(Judged::by_time));
-      sharing_.add(what + "of its rate alone", {100 * rates[i] / alone_}, "%",
-                   target_if(Judged::by_rate));
+      sharing_.add(what + "of the time", {billed[i]}, "%", target);
+      sharing_.add(what + "of its rate alone", {100 * rates[i] / alone_}, "%", target);
     }
   }
 

@@ -23,16 +23,16 @@ class Restarts(FaultCase):
 
     def test_tenants_run_on_and_take_windows_again(self):
         first, second = self.worker(), self.worker()
-        # So much that it does not matter if its word of a window came late once.
-        used_s = self.wait_until(lambda: self.used_above(first, 1), "a second of windows")
+        # So much that it does not matter if its word of a window came late once, or if it stood
+        # still in one and was billed for more than it saw.
+        used_s = self.wait_until(lambda: self.used_above(first, 3), "three seconds of windows")
         self.kill_daemon()
         self.check_goes_on(first, second)
         self.start_daemon()
         self.wait_until_adopted(first, second)
         self.assertEqual(len(self.status()["tenants"]), 2)
-        # As its own clock has it, which counts from a little later to a little earlier; one that
-        # stood still in its window was billed for more than it saw.
-        self.assertGreater(self.on_gpu(first)["used_s"], min(used_s / 2, 0.3))
+        # As its own clock has it, which counts from a little later to a little earlier.
+        self.assertGreater(self.on_gpu(first)["used_s"], used_s / 2)
         self.wait_for_windows(first)
         self.wait_for_windows(second)
         self.check_goes_on(first, second)
