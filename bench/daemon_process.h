@@ -31,7 +31,7 @@ class TemporaryFolder {
 
 // The window that the daemon has by default, on the machine that is modelled. A simulator whose
 // times are dilated gets windows that are longer by the same factor.
-inline constexpr double kWindowSeconds = 0.040;
+inline constexpr double kWindowSeconds = 0.080;
 
 class DaemonProcess {
  public:

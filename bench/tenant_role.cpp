@@ -188,12 +188,16 @@ class Tenant {
     const auto kernels = command.get<int>("kernels");
     sleep_until_ns(command.start_ns);
     const std::int64_t begin = now_ns();
+    nlohmann::json bursts_s = nlohmann::json::array();
     for (const double pause_s : pauses) {
+      const std::int64_t awake = now_ns();
       for (int i = 0; i < kernels; ++i) kernel.launch();
       gpu_.synchronize();
-      sleep_until_ns(now_ns() + wall_ns(pause_s));
+      const std::int64_t done = now_ns();
+      bursts_s.push_back(nominal(done - awake));
+      sleep_until_ns(done + wall_ns(pause_s));
     }
-    return {{"seconds", nominal(now_ns() - begin)}};
+    return {{"seconds", nominal(now_ns() - begin)}, {"bursts_s", bursts_s}};
   }
 
   const Gpu& gpu_;

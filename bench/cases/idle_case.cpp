@@ -2,6 +2,7 @@
 #include "bench/cases/idle_case.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace nvs::bench {
 namespace {
@@ -30,6 +31,35 @@ std::vector<Task> all_burst(std::size_t tenants, int bursts, int round) {
   return tasks;
 }
 
+struct Seen {
+  std::vector<double> seconds;    // of the slowest tenant, each round
+  std::vector<double> bursts_ms;  // of all tenants
+};
+
+void append_bursts(std::vector<double>& all_ms, const std::vector<nlohmann::json>& answers) {
+  for (const nlohmann::json& answer : answers) {
+    for (const nlohmann::json& burst_s : answer.at("bursts_s")) {
+      all_ms.push_back(burst_s.get<double>() * 1e3);
+    }
+  }
+}
+
+std::vector<double> percent_of(const Seen& alone, const Seen& seen) {
+  std::vector<double> result;
+  for (std::size_t i = 0; i < seen.seconds.size(); ++i) {
+    result.push_back(100 * seen.seconds[i] / alone.seconds[i]);
+  }
+  return result;
+}
+
+// A burst at the median meets no other one; on average they do.
+void add_bursts(Sharing& sharing, const Seen& seen) {
+  const std::vector<double>& all_ms = seen.bursts_ms;
+  const double sum_ms = std::accumulate(all_ms.begin(), all_ms.end(), 0.0);
+  sharing.add("  a burst, p50", {percentile(all_ms, 0.5)}, "ms");
+  sharing.add("  a burst, mean", {sum_ms / static_cast<double>(all_ms.size())}, "ms");
+}
+
 // The time of the tenant that took longest.
 double slowest(const std::vector<nlohmann::json>& answers) {
   double result = 0;
@@ -52,25 +82,31 @@ void IdleCase::run(const Bench& bench) const {
 
   sharing.begin_section("Bursts of 4 kernels of 1.7 ms, busy a tenth of the time");
   const double about_s = plan.bursts * (kSleepSeconds + kBurstKernels * kKernelSeconds);
-  std::vector<double> alone_s;
-  std::vector<double> daemon_one;
-  std::vector<double> daemon_all;
-  std::vector<double> driver_all;
+  Seen alone;
+  Seen daemon_one;
+  Seen daemon_all;
+  Seen driver_all;
   for (int round = 0; round < plan.rounds; ++round) {
-    const auto measure = [&](const char* what, Tenants& tenants, std::size_t count) {
+    const auto measure = [&](const char* what, Tenants& tenants, std::size_t count, Seen& seen) {
       sharing.step(what);
-      return slowest(sharing.measure(tenants, all_burst(count, plan.bursts, round), about_s));
+      const auto answers = sharing.measure(tenants, all_burst(count, plan.bursts, round), about_s);
+      append_bursts(seen.bursts_ms, answers);
+      seen.seconds.push_back(slowest(answers));
     };
-    const double alone = measure("alone", bare, 1);
-    alone_s.push_back(alone);
-    daemon_one.push_back(100 * measure("nvshare, one tenant", shared, 1) / alone);
-    daemon_all.push_back(100 * measure("nvshare, three tenants", shared, kTenants) / alone);
-    driver_all.push_back(100 * measure("driver, three tenants", bare, kTenants) / alone);
+    measure("alone", bare, 1, alone);
+    measure("nvshare, one tenant", shared, 1, daemon_one);
+    measure("nvshare, three tenants", shared, kTenants, daemon_all);
+    measure("driver, three tenants", bare, kTenants, driver_all);
   }
-  sharing.add("one tenant alone", alone_s, "s");
-  sharing.add("one tenant, nvshare, of alone", daemon_one, "%", kTogether);
-  sharing.add("3 tenants, nvshare, the slowest of alone", daemon_all, "%", kTogether);
-  sharing.add("3 tenants, driver, the slowest of alone", driver_all, "%");
+  sharing.add("one tenant alone", alone.seconds, "s");
+  add_bursts(sharing, alone);
+  const auto add = [&](const std::string& who, const Seen& seen, std::optional<Target> target) {
+    sharing.add(who + " of alone", percent_of(alone, seen), "%", target);
+    add_bursts(sharing, seen);
+  };
+  add("one tenant, nvshare,", daemon_one, kTogether);
+  add("3 tenants, nvshare, the slowest", daemon_all, kTogether);
+  add("3 tenants, driver, the slowest", driver_all, std::nullopt);
 }
 
 }  // namespace nvs::bench

@@ -31,7 +31,7 @@ constexpr std::size_t kTenantsMax = 4;
 const Target kBesideRequests = {49, std::nullopt};
 
 // Seconds are nominal. A share is counted in whole windows, so the daemon's rounds are the long
-// ones: 150 windows or so with four tenants.
+// ones: 300 windows or so, of four tenants.
 struct PairPlan {
   std::size_t kinds;
   int rounds;
@@ -40,7 +40,7 @@ struct PairPlan {
 };
 PairPlan pair_plan_for(const Bench& bench) {
   if (bench.quick) return {1, 1, 0.4, 1.2};
-  return bench.machine.simulated() ? PairPlan{kKinds.size(), 2, 1, 5}
+  return bench.machine.simulated() ? PairPlan{kKinds.size(), 2, 1, 10}
                                    : PairPlan{kKinds.size(), 3, 1.5, 8};
 }
 

@@ -15,23 +15,27 @@ namespace {
 constexpr std::array<const char*, 2> kPythonKinds = {"mm", "add"};
 constexpr std::array<std::size_t, 2> kPythonTenantCounts = {2, 4};
 
-double seconds_of(const Bench& bench) { return bench.quick ? 4 : 8; }
+constexpr double kAloneSeconds = 8;
+constexpr double kDriverSeconds = 4;
+// Shares are counted in whole windows, of which there are half as many with twice the tenants.
+constexpr double kSecondsEach = 5;
 
 void measure_kind(Sharing& sharing, const PythonPrograms& python, const std::string& kind) {
   sharing.begin_section("PyTorch, tq.py " + kind);
-  const double seconds = seconds_of(sharing.bench());
-  const auto measure = [&](std::size_t count, const Child::Environment& environment) {
+  const double part = sharing.bench().quick ? 0.5 : 1;
+  const auto measure = [&](std::size_t count, double seconds,
+                           const Child::Environment& environment) {
     using enum PythonPrograms::Start;
     const std::vector<Child::Environment> each(count, environment);
-    return python.start(kind, seconds, each, count > 1 ? common : at_once).rates();
+    return python.start(kind, seconds * part, each, count > 1 ? common : at_once).rates();
   };
   sharing.step(fmt::format("tq.py {} alone", kind));
-  const double alone = measure(1, bare_tenant())[0];
+  const double alone = measure(1, kAloneSeconds, bare_tenant())[0];
   sharing.add("one tenant alone", {alone}, "it/s");
-  const auto together = [&](std::size_t count, const char* who,
+  const auto together = [&](std::size_t count, const char* who, double seconds,
                             const Child::Environment& environment, bool judged) {
     sharing.step(fmt::format("tq.py {}, {}, {} tenants", kind, who, count));
-    const std::vector<double> rates = measure(count, environment);
+    const std::vector<double> rates = measure(count, seconds, environment);
     const double total = std::accumulate(rates.begin(), rates.end(), 0.0);
     const std::string label = fmt::format("{} tenants, {}", count, who);
     sharing.add(label + ", total of one alone", {100 * total / alone}, "%",
@@ -40,8 +44,9 @@ void measure_kind(Sharing& sharing, const PythonPrograms& python, const std::str
                 judged ? std::optional(kShareTarget) : std::nullopt);
   };
   for (const std::size_t count : kPythonTenantCounts) {
-    together(count, "nvshare", sharing.daemon().tenant(), true);
-    together(count, "driver", bare_tenant(), false);
+    const double seconds = kSecondsEach * static_cast<double>(count);
+    together(count, "nvshare", seconds, sharing.daemon().tenant(), true);
+    together(count, "driver", kDriverSeconds, bare_tenant(), false);
   }
 }
 

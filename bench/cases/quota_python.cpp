@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // PyTorch under caps, which come with its environment, by the time that each had and by its rate.
 // `mm` draws all the power that the card may have, and runs faster while the GPU has nothing to do
-// for a tenth of the time; with a third tenant, which has the rest, it does not.
+// for a tenth of the time. So its rate is also compared with that of one alone under a cap of 90 %,
+// and the GPU is shared with a third tenant, which has the rest.
 #include <array>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -17,6 +19,7 @@ namespace {
 
 constexpr std::array<const char*, 2> kPythonKinds = {"mm", "add"};
 constexpr double kPythonPoints = 1.5;
+constexpr int kBusyPercent = 90;
 // At both ends of the run: a process may start or end so much later than another one.
 constexpr double kMarginSeconds = 1;
 
@@ -51,6 +54,12 @@ class PythonCaps {
     sharing_.step(fmt::format("tq.py {} alone", kind));
     alone_ = python_.start(kind, seconds_, {sharing_.daemon().tenant()}, at_once).rates()[0];
     sharing_.add("one tenant alone", {alone_}, "it/s");
+    sharing_.step(fmt::format("tq.py {} alone, {} %", kind, kBusyPercent));
+    const double capped =
+        python_.start(kind, seconds_, with_caps(sharing_, {kBusyPercent}), at_once).rates()[0];
+    alone_as_busy_ = 100 * capped / kBusyPercent;
+    sharing_.add(fmt::format("one tenant alone under {} %, over {} %", kBusyPercent, kBusyPercent),
+                 {alone_as_busy_}, "it/s");
     measure_caps(kind, {30, 60});
     measure_caps(kind, {30, 60, 10});
   }
@@ -63,11 +72,15 @@ class PythonCaps {
         python_.start(kind, seconds_, with_caps(sharing_, caps), PythonPrograms::Start::common);
     const std::vector<double> billed = billed_percent(sharing_, run, seconds_);
     const std::vector<double> rates = run.rates();
+    const int sum = std::accumulate(caps.begin(), caps.end(), 0);
     for (std::size_t i = 0; i < caps.size(); ++i) {
       const Target target = near(caps[i], kPythonPoints);
       const std::string what = fmt::format("{}: cap {} %, ", title, caps[i]);
       sharing_.add(what + "of the time", {billed[i]}, "%", target);
       sharing_.add(what + "of its rate alone", {100 * rates[i] / alone_}, "%", target);
+      if (sum != kBusyPercent) continue;
+      sharing_.add(fmt::format("{}of that under {} %", what, kBusyPercent),
+                   {100 * rates[i] / alone_as_busy_}, "%", target);
     }
   }
 
@@ -75,6 +88,7 @@ class PythonCaps {
   const PythonPrograms& python_;
   double seconds_;
   double alone_ = 0;
+  double alone_as_busy_ = 0;  // on a GPU that is idle as much as beside the two
 };
 
 }  // namespace
@@ -83,7 +97,7 @@ class PythonCaps {
 void QuotaPythonCase::run(const Bench& bench) const {
   using namespace quota_case;
   if (bench.python.empty()) throw Failure("name the folder of tq.py: --python FOLDER");
-  Progress progress(name(), 3 * static_cast<int>(kPythonKinds.size()));
+  Progress progress(name(), 4 * static_cast<int>(kPythonKinds.size()));
   Sharing sharing(bench, progress, daemon_options(bench));
   const std::unique_ptr<PythonPrograms> python = python_programs(sharing);
   if (!python) return;

@@ -53,7 +53,7 @@ void declare(CLI::App& app, Words& words, Options& options) {
       "/var/run/nvshare)");
   add("--window", words.window, "TIME",
       "how long a program has a GPU to itself before the next one that waits, 1ms to 1s "
-      "(default: 40ms)");
+      "(default: 80ms)");
   add("--turn", words.turn, "TIME",
       "how long programs that do not fit into memory together stay in it, 100ms to 1h, or auto "
       "(default: auto)");
