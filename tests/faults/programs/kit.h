@@ -57,6 +57,7 @@ void work_until_stopped(const Gpu& gpu, Counted& data);
 
 // The programs, one in each file.
 int worker(int argc, char** argv);
+int bursts(int argc, char** argv);
 int holder(int argc, char** argv);
 int hang(int argc, char** argv);
 int forker(int argc, char** argv);

@@ -18,6 +18,7 @@ struct Program {
 
 constexpr Program kPrograms[] = {
     {"worker", worker},
+    {"bursts", bursts},
     {"holder", holder},
     {"hang", hang},
     {"forker", forker},

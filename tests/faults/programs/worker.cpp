@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tenants with one thread: one that always has work, one with much memory, one whose kernel hangs,
-// and one that reads the machine's books.
+// Tenants with one thread: one that always has work, one that mostly has none, one with much
+// memory, one whose kernel hangs, and one that reads the machine's books.
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "tests/faults/programs/kit.h"
@@ -9,6 +11,7 @@ namespace nvs::faults {
 
 constexpr std::uint64_t kFloats = 16'384;
 constexpr std::uint64_t kHolderNs = 1'000'000;
+constexpr auto kBetweenBursts = std::chrono::milliseconds(2);
 
 // worker [GPU]
 int worker(int argc, char** argv) {
@@ -16,6 +19,23 @@ int worker(int argc, char** argv) {
   Counted data(gpu, kFloats);
   say("ready");
   work_until_stopped(gpu, data);
+  return 0;
+}
+
+// bursts MIB: a short kernel at a time, like a server that handles a request and waits for the
+// next.
+int bursts(int argc, char** argv) {
+  if (argc < 1) return 2;
+  const Gpu gpu;
+  Counted data(gpu, (std::uint64_t{number(argv[0])} << 20U) / sizeof(float));
+  say("ready");
+  for (std::uint64_t round = 0; !told_to_stop(); ++round) {
+    data.step(nullptr);
+    NVS_MUST(gpu->cuCtxSynchronize());
+    say_at(round);
+    std::this_thread::sleep_for(kBetweenBursts);
+  }
+  data.check(nullptr);
   return 0;
 }
 
