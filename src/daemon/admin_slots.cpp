@@ -12,13 +12,10 @@ namespace {
 
 using nlohmann::json;
 
-// Names of Kubernetes are shorter.
-constexpr std::size_t kNameMax = 253;
-
 Checked<std::string> name_in(const json& value, const char* what) {
   if (!value.is_string()) return invalid(std::string(what) + " is " + echo(value) + ", not a text");
   const auto& text = value.get_ref<const std::string&>();
-  if (text.empty() || text.size() > kNameMax)
+  if (text.empty() || text.size() > kPodNameMax)
     return invalid(std::string(what) + " is " + echo(value) + ", not 1 to 253 characters");
   return text;
 }

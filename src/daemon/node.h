@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The node as the daemon knows it: the core with its books of who is connected and which GPUs there
 // are, the trace of what it decided, and what an administrator has set. It does no input or output
-// but for the file of settings.
+// but for the file of what must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -112,6 +112,9 @@ class Node {
   void identify(Tenant& tenant);
   void identify_all(Instant now, Effects& effects);
   bool is_in_use(const std::string& uid) const;
+  void lose_pod(const std::string& uid);
+  void lose_unlisted(const std::vector<kube::PodChange>& listed);
+  void keep_pods();
   void forget_pod(const std::string& uid);
 
   // See node_status.cpp.

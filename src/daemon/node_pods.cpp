@@ -2,6 +2,7 @@
 // The node's part in Kubernetes: what the API server and the kubelet say of pods reaches the
 // tenants that are in them.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -9,15 +10,22 @@
 
 namespace nvs::daemon {
 
-void Node::watch_pods() { pods_.begin(); }
+void Node::watch_pods() {
+  pods_.begin();
+  pods_.restore(saved_.pods);
+  if (saved_.pods.empty()) return;
+  log(Level::info, "pods are as an earlier daemon knew them until the API server tells",
+      {{"pods", saved_.pods.size()}});
+}
 
 void Node::update_pods(Instant now, const kube::Update& update, Effects& effects) {
+  const bool had_listed = pods_health_.has_listed;
   if (update.health) pods_health_ = *update.health;
+  if (pods_health_.has_listed && !had_listed) lose_unlisted(update.changes);
   for (const kube::PodChange& change : update.changes) {
     const std::string& uid = change.pod.uid;
     if (change.kind == kube::PodChange::Kind::removed) {
-      // One that was deleted by force may still run, and its limits hold for as long.
-      is_in_use(uid) ? void(pods_gone_.insert(uid)) : pods_.remove_pod(uid);
+      lose_pod(uid);
       continue;
     }
     pods_gone_.erase(uid);
@@ -28,6 +36,35 @@ void Node::update_pods(Instant now, const kube::Update& update, Effects& effects
     }
   }
   if (!update.changes.empty()) identify_all(now, effects);
+  keep_pods();
+}
+
+// The first list has all pods that there are; the watch does not know what an earlier daemon knew.
+void Node::lose_unlisted(const std::vector<kube::PodChange>& listed) {
+  std::set<std::string> present;
+  for (const kube::PodChange& change : listed) present.insert(change.pod.uid);
+  for (const std::string& uid : pods_.uids()) {
+    if (!present.contains(uid)) lose_pod(uid);
+  }
+}
+
+// One that was deleted by force may still run, and its limits hold for as long.
+void Node::lose_pod(const std::string& uid) {
+  if (is_in_use(uid)) {
+    pods_gone_.insert(uid);
+  } else {
+    pods_.remove_pod(uid);
+  }
+}
+
+// The API server may be away when the next daemon starts. Until it has told us anything, nobody
+// knows more than the earlier daemon did.
+void Node::keep_pods() {
+  if (!pods_health_.has_listed) return;
+  SavedPods pods = pods_.saved();
+  if (pods == saved_.pods) return;
+  saved_.pods = std::move(pods);
+  save();
 }
 
 void Node::update_slots(Instant now, const SlotChange& change, Effects& effects) {
@@ -36,6 +73,7 @@ void Node::update_slots(Instant now, const SlotChange& change, Effects& effects)
   for (const std::string& slot : change.freed) pods_.free_slot(slot);
   if (change.ends) pods_.end_slots();
   identify_all(now, effects);
+  keep_pods();
 }
 
 bool Node::is_in_use(const std::string& uid) const {
@@ -49,6 +87,7 @@ void Node::forget_pod(const std::string& uid) {
   if (!pods_gone_.contains(uid) || is_in_use(uid)) return;
   pods_gone_.erase(uid);
   pods_.remove_pod(uid);
+  keep_pods();
 }
 
 void Node::identify_all(Instant now, Effects& effects) {

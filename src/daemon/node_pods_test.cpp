@@ -22,7 +22,14 @@ class NodePodsTest : public ::testing::Test {
   NodePodsTest() {
     options_.folder = folder_.path();
     options_.limits.say(LimitSource::defaults, CoresWord::of(50));
-    node_ = std::make_unique<Node>(options_, SavedState{}, kStart);
+    start();
+  }
+
+  // A daemon that knows what is in the folder.
+  void start() {
+    std::string remark;
+    node_ = std::make_unique<Node>(options_, load_state(folder_.path(), remark).value(), kStart);
+    EXPECT_EQ(remark, "");
     Gpu gpu = unknown_gpu({1});
     gpu.memory_bytes = 1000;
     node_->add_gpu(kStart, gpu, Node::Origin::found, effects_);
@@ -41,7 +48,13 @@ class NodePodsTest : public ::testing::Test {
                        wishes, effects_);
   }
   void pod(const Annotations& annotations, kube::PodChange::Kind kind) {
-    node_->update_pods(kStart, {{{kind, {kUid, "ml", "train", annotations}}}, {}, {}}, effects_);
+    list({{kind, {kUid, "ml", "train", annotations}}});
+  }
+  // The API server has been reached, and this is different.
+  void list(const std::vector<kube::PodChange>& changes) {
+    kube::Health health;
+    health.has_listed = true;
+    node_->update_pods(kStart, {changes, health, {}}, effects_);
   }
   void pod(const Annotations& annotations = {}) { pod(annotations, kube::PodChange::Kind::added); }
   void slot(const std::string& name = "train") {
@@ -143,6 +156,59 @@ TEST_F(NodePodsTest, LimitsOfAPodThatWasDeletedByForceHoldUntilItEnds) {
   node_->leave(kStart, core::ClientId{1}, effects_);
   EXPECT_NE(node_->status(kStart, {}).find(R"("pods":0)"), std::string::npos);
   EXPECT_EQ(join(2).limits.cores().value, 50U);
+}
+
+TEST_F(NodePodsTest, TheNextDaemonKnowsLimitsBeforeItReachesTheServer) {
+  pod({{"nvshare.com/gpu-core-limit", "70"}});
+  slot();
+  start();
+  node_->update_pods(kStart, {{}, kube::Health{}, {}}, effects_);  // it cannot be reached
+  const Tenant& tenant = join();
+  EXPECT_EQ(tenant.limits.cores().value, 50U) << "the plugin has not told of its slot yet";
+  slot();
+  EXPECT_EQ(tenant.standing, Standing::verified);
+  EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{70, LimitSource::annotation}));
+  start();
+  slot();
+  EXPECT_EQ(join().limits.cores().value, 70U) << "and the one after it";
+  pod();
+  EXPECT_EQ(join(2).limits.cores().value, 50U) << "until the server says otherwise";
+}
+
+TEST_F(NodePodsTest, WhatAContainerAskedForOutlivesTheDaemonToo) {
+  pod();
+  slot();
+  for (int restart = 0; restart < 2; ++restart) {
+    start();
+    node_->update_pods(kStart, {{}, kube::Health{}, {}}, effects_);
+  }
+  const SlotUse use{kSlot, {"ml", "train"}, "main", {}, CoresWord::of(30)};
+  node_->update_slots(kStart, {true, true, {use}, {}}, effects_);
+  EXPECT_EQ(join().limits.cores(), (EffectiveLimit<std::uint32_t>{30, LimitSource::resource}));
+}
+
+TEST_F(NodePodsTest, ABadAnnotationLeavesTheLimitOverARestartToo) {
+  pod({{"nvshare.com/gpu-core-limit", "20"}});
+  pod({{"nvshare.com/gpu-core-limit", "lots"}}, kube::PodChange::Kind::changed);
+  start();
+  pod({{"nvshare.com/gpu-core-limit", "lots"}});
+  EXPECT_EQ(join().limits.cores().value, 20U);
+}
+
+TEST_F(NodePodsTest, PodsThatTheFirstListDoesNotHaveAreForgotten) {
+  const kube::Pod other{"other", "ml", "serve", {{"nvshare.com/gpu-core-limit", "10"}}};
+  pod({{"nvshare.com/gpu-core-limit", "20"}});
+  list({{kube::PodChange::Kind::added, other}});
+  start();
+  EXPECT_NE(node_->status(kStart, {}).find(R"("pods":2)"), std::string::npos);
+  join();
+  list({});
+  EXPECT_NE(node_->status(kStart, {}).find(R"("pods":1)"), std::string::npos)
+      << "one was deleted and still runs";
+  node_->leave(kStart, core::ClientId{1}, effects_);
+  EXPECT_NE(node_->status(kStart, {}).find(R"("pods":0)"), std::string::npos);
+  start();
+  EXPECT_NE(node_->status(kStart, {}).find(R"("pods":0)"), std::string::npos);
 }
 
 TEST_F(NodePodsTest, ALaterProcessMaySayTheSlot) {

@@ -2,6 +2,7 @@
 #include "daemon/pods.h"
 
 #include <array>
+#include <set>
 #include <utility>
 
 #include "kube/pod_limits.h"
@@ -37,6 +38,30 @@ const KnownPod& Pods::set_pod(const kube::Pod& pod) {
   take(known.memory, limits.memory);
   take(known.cores, limits.cores);
   return known;
+}
+
+void Pods::restore(const SavedPods& saved) {
+  for (const auto& [uid, pod] : saved) pods_[uid] = KnownPod{pod, {}};
+}
+
+SavedPods Pods::saved() const {
+  std::set<PodName> with_slots;
+  for (const auto& [key, slot] : slots_) with_slots.insert(key.second);
+  SavedPods saved;
+  for (const auto& [uid, pod] : pods_) {
+    const bool is_ours =
+        !pod.memory.is_unset() || !pod.cores.is_unset() || with_slots.contains(pod.name);
+    const bool is_bounded = uid.size() <= kPodNameMax && pod.name.space.size() <= kPodNameMax &&
+                            pod.name.name.size() <= kPodNameMax;
+    if (is_ours && is_bounded) saved.emplace(uid, pod);
+  }
+  return saved;
+}
+
+std::vector<std::string> Pods::uids() const {
+  std::vector<std::string> uids;
+  for (const auto& [uid, pod] : pods_) uids.push_back(uid);
+  return uids;
 }
 
 void Pods::use_slot(SlotUse use) {

@@ -20,19 +20,28 @@
 
 namespace nvs::daemon {
 
+// No uid, and no name of Kubernetes, is longer.
+inline constexpr std::size_t kPodNameMax = 253;
+
 struct PodName {
   std::string space;  // its namespace
   std::string name;
   auto operator<=>(const PodName&) const = default;
 };
 
-// A pod of this node as the API server describes it.
-struct KnownPod {
+// What of a pod must outlive the daemon: who it is, and what its annotations said.
+struct SavedPod {
   PodName name;
   // An annotation that is not understood leaves the word that was there before.
-  MemoryWord memory;
-  CoresWord cores;
-  std::vector<std::string> errors;  // sentences about such annotations
+  MemoryWord memory = {};
+  CoresWord cores = {};
+  bool operator==(const SavedPod&) const = default;
+};
+using SavedPods = std::map<std::string, SavedPod>;  // by uid
+
+// A pod of this node as the API server describes it.
+struct KnownPod : SavedPod {
+  std::vector<std::string> errors;  // sentences about annotations that are not understood
 };
 
 // Who has a slot of a GPU, as the kubelet tells the device plugin.
@@ -70,6 +79,12 @@ class Pods {
 
   const KnownPod& set_pod(const kube::Pod& pod);
   void remove_pod(const std::string& uid) { pods_.erase(uid); }
+
+  // What an earlier daemon knew is believed until the API server has told of all its pods.
+  void restore(const SavedPods& saved);
+  // Of pods that the next daemon will want to know: those with limits, or with slots.
+  SavedPods saved() const;
+  std::vector<std::string> uids() const;
 
   // The whole list of slots in use comes in pieces: what was not named again between begin_slots()
   // and end_slots() is in use no more. A single change needs neither.

@@ -112,5 +112,30 @@ TEST_F(PodsTest, AnAnnotationThatIsNotUnderstoodLeavesTheLimit) {
   EXPECT_TRUE(pods_.set_pod(pod()).errors.empty());
 }
 
+TEST_F(PodsTest, WhatTheNextDaemonWantsToKnowIsKept) {
+  const auto kept = [this] { return pods_.saved().size(); };
+  pods_.set_pod(pod());
+  EXPECT_EQ(kept(), 0U) << "it has neither limits nor a slot";
+  use("GPU-1::0", "serve");
+  EXPECT_EQ(kept(), 0U);
+  use("GPU-1::1", "train");
+  EXPECT_EQ(kept(), 1U);
+  pods_.free_slot("GPU-1::1");
+  EXPECT_EQ(kept(), 0U);
+  pods_.set_pod(pod({{"nvshare.com/gpu-core-limit", "30"}}));
+  EXPECT_EQ(kept(), 1U);
+  const std::string long_name(kPodNameMax + 1, 'a');
+  pods_.set_pod({"other", "ml", long_name, {{"nvshare.com/gpu-core-limit", "30"}}});
+  EXPECT_EQ(kept(), 1U) << "no such name can be";
+
+  Pods next;
+  next.begin();
+  next.restore(pods_.saved());
+  next.use_slot({"GPU-1::1", {"ml", "train"}, "main"});
+  const PodIdentity identity = next.identify(kUid, "GPU-1::1");
+  EXPECT_EQ(identity.standing, Standing::verified);
+  EXPECT_EQ(word_text(identity.pod->cores), "30");
+}
+
 }  // namespace
 }  // namespace nvs::daemon

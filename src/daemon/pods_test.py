@@ -36,6 +36,8 @@ class PodsCase(DaemonCase):
         except OSError as error:
             self.skipTest(f"this machine lets us make no control group: {error}")
         self.addCleanup(self.group.remove)
+        self.processes = []
+        self.addCleanup(self.kill_all)
         self.server = FakeApiServer()
         self.addCleanup(self.stop_server)
 
@@ -60,16 +62,18 @@ class PodsCase(DaemonCase):
             finally:
                 os._exit(1)
         os.close(said)
-        self.addCleanup(self.kill, pid)
+        self.processes.append(pid)
         with os.fdopen(ready) as lines:
             line = lines.readline()
         self.assertTrue(line, "the process in the pod failed")
         return json.loads(line)
 
-    @staticmethod
-    def kill(pid):
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+    def kill_all(self):
+        """All that were started in the pod."""
+        while self.processes:
+            pid = self.processes.pop()
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
 
     def tenant_in_pod(self, slot=SLOT, **fields):
         def action():
@@ -149,6 +153,70 @@ class Annotations(PodsCase):
         self.server.put("train", gpu_core_limit="40")
         self.server.start()
         self.wait_for_cores("40", "annotation")
+
+
+class Restarts(PodsCase):
+    """The daemon is killed while the API server is away: its tenants come back to the next one."""
+
+    def come_back(self):
+        self.server.stop()
+        self.wait_for(lambda status: not status["kubernetes"]["reachable"])
+        self.daemon.end(signal.SIGKILL)
+        self.start_in_cluster("--core-limit", "50")
+        self.wait_for(lambda status: status["kubernetes"]["reconnects"]["connect"] > 0)
+        self.tenant_in_pod(core_limit=b"90")
+
+    def start_tenant(self, limit):
+        self.server.start()
+        self.server.put("train", uid=UID, gpu_core_limit=limit)
+        self.start_in_cluster("--core-limit", "50")
+        self.give_slot()
+        self.tenant_in_pod()
+        self.wait_for_cores(limit, "annotation")
+
+    def test_a_limit_stays_until_the_server_says_otherwise(self):
+        self.start_tenant("30")
+        self.come_back()
+        status = self.wait_for_cores("30", "annotation")
+        self.assertEqual(status["kubernetes"]["listed"], False)
+        self.assertEqual(status["tenants"][0]["kubernetes"]["standing"], "unverified")
+        self.give_slot()
+        tenant = self.wait_for_cores("30", "annotation")["tenants"][0]
+        self.assertEqual(tenant["kubernetes"]["standing"], "verified")
+        self.server.put("train")
+        self.server.start()
+        self.wait_for_cores("90", "environment")
+
+    def test_one_above_what_the_node_gives_too(self):
+        self.start_tenant("70")
+        self.come_back()
+        self.wait_for_cores("50", "default")
+        self.give_slot()
+        self.wait_for_cores("70", "annotation")
+
+    def test_a_pod_that_is_gone_is_forgotten(self):
+        self.start_tenant("30")
+        self.come_back()
+        self.server.delete("train")
+        self.server.start()
+        status = self.wait_for(lambda status: status["kubernetes"]["listed"])
+        self.assertEqual(status["tenants"][0]["limits"]["cores"]["value"], "30", "it still runs")
+        self.kill_all()
+        self.wait_for(lambda status: status["kubernetes"]["pods"] == 0)
+        self.tenant_in_pod(core_limit=b"90")
+        self.wait_for_cores("50", "default")
+
+    def test_a_file_that_is_torn_is_no_reason_not_to_start(self):
+        self.start_tenant("30")
+        self.server.stop()
+        self.daemon.end(signal.SIGKILL)
+        state = self.folder / "state.json"
+        self.assertIn(UID, state.read_text("ascii"))
+        state.write_text(state.read_text("ascii")[:-20], "ascii")
+        self.start_in_cluster("--core-limit", "50")
+        self.assertTrue(any("state.json.bad" in line for line in self.daemon.log))
+        self.tenant_in_pod()
+        self.wait_for_cores("50", "default")
 
 
 class Identity(PodsCase):

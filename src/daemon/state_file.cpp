@@ -83,7 +83,7 @@ Result<Word> limit_of(const json& saved, std::optional<Word> (*parse)(std::strin
   std::optional<Word> word;
   if (saved.is_string()) word = parse(saved.get_ref<const std::string&>());
   if (saved.is_number_unsigned()) word = parse(std::to_string(saved.get<std::uint64_t>()));
-  if (!word) return tl::unexpected(broken("a tenant's limit is not understood"));
+  if (!word) return tl::unexpected(broken("a limit is not understood"));
   return *word;
 }
 
@@ -113,6 +113,22 @@ Result<TenantSettings> settings_of(const json& saved) {
   return settings;
 }
 
+Result<std::string> name_of(const json& saved) {
+  if (!saved.is_string() || saved.get_ref<const std::string&>().empty() ||
+      saved.get_ref<const std::string&>().size() > kPodNameMax)
+    return tl::unexpected(broken("a pod has no name or namespace"));
+  return saved.get<std::string>();
+}
+
+Result<SavedPod> pod_of(const json& saved) {
+  SavedPod pod;
+  pod.name.space = NVS_TRY(name_of(member(saved, "namespace")));
+  pod.name.name = NVS_TRY(name_of(member(saved, "pod")));
+  pod.memory = NVS_TRY(limit_of(member(saved, "memory"), parse_memory_word));
+  pod.cores = NVS_TRY(limit_of(member(saved, "cores"), parse_cores_word));
+  return pod;
+}
+
 Result<SavedState> parse(const std::string& text) {
   const json saved = json::parse(text, nullptr, false);
   if (!saved.is_object()) return tl::unexpected(broken("it is not a JSON object"));
@@ -120,15 +136,36 @@ Result<SavedState> parse(const std::string& text) {
     return tl::unexpected(broken("it is not of a version that this daemon knows"));
   const json& gpus = member(saved, "gpus");
   const json& tenants = member(saved, "tenants");
+  const json& pods = member(saved, "pods");  // not in files of earlier daemons
   if (!gpus.is_object() || !tenants.is_object())
     return tl::unexpected(broken("it has no gpus or tenants"));
-  if (tenants.size() > kSavedTenantsMax) return tl::unexpected(broken("it has too many tenants"));
+  if (!pods.is_object() && !pods.is_null()) return tl::unexpected(broken("its pods are no object"));
+  if (tenants.size() > kSavedTenantsMax || pods.size() > kSavedPodsMax)
+    return tl::unexpected(broken("it has too many tenants or pods"));
 
   SavedState state;
   for (const auto& [uuid, policy] : gpus.items()) state.gpus[uuid] = NVS_TRY(policy_of(policy));
   for (const auto& [key, settings] : tenants.items())
     state.tenants[key] = NVS_TRY(settings_of(settings));
+  for (const auto& [uid, pod] : pods.items()) state.pods[uid] = NVS_TRY(pod_of(pod));
   return state;
+}
+
+void write_limit_words(JsonWriter& out, const MemoryWord& memory, const CoresWord& cores) {
+  if (!memory.is_unset()) out.key("memory").text(word_text(memory));
+  if (cores.kind == CoresWord::Kind::none) out.key("cores").text("none");
+  if (cores.kind == CoresWord::Kind::set) out.key("cores").number(cores.value);
+}
+
+void write_pods(JsonWriter& out, const SavedPods& pods) {
+  out.key("pods").begin_object();
+  for (const auto& [uid, pod] : pods) {
+    out.key(uid).begin_object();
+    out.key("namespace").text(pod.name.space).key("pod").text(pod.name.name);
+    write_limit_words(out, pod.memory, pod.cores);
+    out.end_object();
+  }
+  out.end_object();
 }
 
 std::string text_of(const SavedState& state) {
@@ -148,12 +185,12 @@ std::string text_of(const SavedState& state) {
     if (settings.priority) out.key("priority").text(priority_word(*settings.priority));
     if (settings.weight) out.key("weight").number(*settings.weight);
     if (settings.paused) out.key("paused").boolean(true);
-    if (!settings.memory.is_unset()) out.key("memory").text(word_text(settings.memory));
-    if (settings.cores.kind == CoresWord::Kind::none) out.key("cores").text("none");
-    if (settings.cores.kind == CoresWord::Kind::set) out.key("cores").number(settings.cores.value);
+    write_limit_words(out, settings.memory, settings.cores);
     out.end_object();
   }
-  return out.end_object().end_object().take() + "\n";
+  out.end_object();
+  if (!state.pods.empty()) write_pods(out, state.pods);
+  return out.end_object().take() + "\n";
 }
 
 }  // namespace
@@ -175,6 +212,8 @@ Result<SavedState> load_state(const std::string& folder, std::string& remark) {
 Result<void> save_state(const std::string& folder, const SavedState& state) {
   if (state.tenants.size() > kSavedTenantsMax)
     return tl::unexpected(Error{Errc::kLimit, 0, "the state file is full of tenants"});
+  if (state.pods.size() > kSavedPodsMax)
+    return tl::unexpected(Error{Errc::kLimit, 0, "the state file is full of pods"});
   const std::string path = folder + "/state.json";
   const std::string fresh = path + ".new";
   const std::string text = text_of(state);

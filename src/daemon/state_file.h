@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an administrator has set must outlive the daemon: policies of GPUs, and priorities, weights,
-// pauses and limits of tenants, in FOLDER/state.json.
+// pauses and limits of tenants, in FOLDER/state.json. So must what the API server said of pods: it
+// may be away when the next daemon starts.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,9 @@
 
 #include "base/result.h"
 #include "core/policy.h"
+#include "daemon/pods.h"
 #include "daemon/tenant_limits.h"
+#include "kube/limits.h"
 
 namespace nvs::daemon {
 
@@ -30,10 +33,13 @@ struct TenantSettings {
 struct SavedState {
   std::map<std::string, core::GpuPolicy> gpus;    // by UUID
   std::map<std::string, TenantSettings> tenants;  // by Peer::tenant_key
+  SavedPods pods = {};
 };
 
-inline constexpr std::size_t kStateFileBytesMax = std::size_t{4} << 20U;
+inline constexpr std::size_t kStateFileBytesMax = std::size_t{8} << 20U;
 inline constexpr std::size_t kSavedTenantsMax = 4096;
+// All that the watch takes, and as many that are deleted and still run.
+inline constexpr std::size_t kSavedPodsMax = 2 * kube::kPodsMax;
 
 // Nothing is there: an empty state. A broken file is renamed to state.json.bad and answered with an
 // empty state and a `remark` for the log. An error means that the file cannot be read at all.

@@ -61,6 +61,27 @@ TEST_F(StateFileTest, WhatWasSavedComesBack) {
   EXPECT_EQ(loaded->tenants, state.tenants);
 }
 
+TEST_F(StateFileTest, PodsComeBack) {
+  SavedState state;
+  state.pods["0a1b"] = {{"ml", "train"}, MemoryWord::of({0, 25}), CoresWord::of(40)};
+  state.pods["0a1c"] = {{"ml", "serve"}, MemoryWord::none(), CoresWord::none()};
+  state.pods["0a1d"] = {{"lab", "no \"limits\""}};
+  ASSERT_TRUE(save_state(folder_.path(), state));
+  const auto loaded = load();
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(remark_, "");
+  EXPECT_EQ(loaded->pods, state.pods);
+}
+
+TEST_F(StateFileTest, AFileOfBeforeThereWerePodsIsGood) {
+  folder_.write("state.json", R"({"version":1,"gpus":{},"tenants":{"k":{"paused":true}}})");
+  const auto state = load();
+  ASSERT_TRUE(state);
+  EXPECT_EQ(remark_, "");
+  EXPECT_TRUE(state->tenants.at("k").paused);
+  EXPECT_TRUE(state->pods.empty());
+}
+
 TEST_F(StateFileTest, LimitsComeBackExactly) {
   SavedState state;
   state.gpus["least"] = {core::Mode::automatic, core::kWindowMin, core::kTurnMin};
@@ -101,6 +122,8 @@ TEST_F(StateFileTest, TheFileIsReplacedInOnePieceAndPrivate) {
 TEST_F(StateFileTest, ABrokenFileIsSetAside) {
   const std::string gpu = R"({"version":1,"tenants":{},"gpus":{"GPU-1":)";
   const std::string tenant = R"({"version":1,"gpus":{},"tenants":{"run:0:1":)";
+  const std::string pod = R"({"version":1,"gpus":{},"tenants":{},"pods":{"0a1b":)";
+  const std::string long_name(kPodNameMax + 1, 'a');
   for (const std::string& text : {std::string(),
                                   std::string("{"),
                                   std::string("[]"),
@@ -130,11 +153,19 @@ TEST_F(StateFileTest, ABrokenFileIsSetAside) {
                                   tenant + R"({"memory":true}}})",
                                   tenant + R"({"cores":101}}})",
                                   tenant + R"({"cores":"many"}}})",
-                                  tenant + R"({"paused":"yes"}}})"}) {
+                                  tenant + R"({"paused":"yes"}}})",
+                                  std::string(R"({"version":1,"gpus":{},"tenants":{},"pods":[]})"),
+                                  pod + R"({"namespace":"ml","pod":"train","cores":40)",
+                                  pod + "3}}",
+                                  pod + R"({"pod":"train"}}})",
+                                  pod + R"({"namespace":"ml","pod":""}}})",
+                                  pod + R"({"namespace":"ml","pod":")" + long_name + R"("}}})",
+                                  pod + R"({"namespace":"ml","pod":"train","cores":0}}})",
+                                  pod + R"({"namespace":"ml","pod":"train","memory":"x"}}})"}) {
     folder_.write("state.json", text);
     const auto state = load();
     ASSERT_TRUE(state) << text;
-    EXPECT_TRUE(state->gpus.empty() && state->tenants.empty()) << text;
+    EXPECT_TRUE(state->gpus.empty() && state->tenants.empty() && state->pods.empty()) << text;
     EXPECT_NE(remark_.find("state.json is broken"), std::string::npos) << text;
     EXPECT_FALSE(folder_.has("state.json")) << text;
     EXPECT_EQ(folder_.read("state.json.bad"), text);
@@ -170,6 +201,27 @@ TEST_F(StateFileTest, ATenantTooManyIsNotWritten) {
   const auto loaded = load();
   ASSERT_TRUE(loaded);
   EXPECT_EQ(loaded->tenants.size(), kSavedTenantsMax);
+}
+
+TEST_F(StateFileTest, APodTooManyIsNeitherWrittenNorRead) {
+  SavedState state;
+  std::string text = R"({"version":1,"gpus":{},"tenants":{},"pods":{)";
+  for (std::size_t i = 0; i <= kSavedPodsMax; ++i) {
+    const std::string uid = "uid-" + std::to_string(i);
+    state.pods[uid] = {{std::string(63, 's'), std::string(kPodNameMax, 'p')}};
+    text += (i == 0 ? "\"" : ",\"") + uid + R"(":{"namespace":"ml","pod":"p"})";
+  }
+  const auto saved = save_state(folder_.path(), state);
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code, Errc::kLimit);
+  state.pods.erase(state.pods.begin());
+  ASSERT_TRUE(save_state(folder_.path(), state));
+  const auto loaded = load();
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->pods.size(), kSavedPodsMax);
+  folder_.write("state.json", text + "}}");
+  ASSERT_TRUE(load());
+  EXPECT_NE(remark_.find("too many"), std::string::npos) << remark_;
 }
 
 TEST_F(StateFileTest, WhatCannotBeReadOrWrittenIsAnError) {
