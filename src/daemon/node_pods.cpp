@@ -21,7 +21,8 @@ void Node::watch_pods() {
 void Node::update_pods(Instant now, const kube::Update& update, Effects& effects) {
   const bool had_listed = pods_health_.has_listed;
   if (update.health) pods_health_ = *update.health;
-  if (pods_health_.has_listed && !had_listed) lose_unlisted(update.changes);
+  const bool is_first_list = pods_health_.has_listed && !had_listed;
+  if (is_first_list) lose_unlisted(update.changes);
   for (const kube::PodChange& change : update.changes) {
     const std::string& uid = change.pod.uid;
     if (change.kind == kube::PodChange::Kind::removed) {
@@ -35,7 +36,7 @@ void Node::update_pods(Instant now, const kube::Update& update, Effects& effects
           {{"namespace", change.pod.space}, {"pod", change.pod.name}, {"error", error}});
     }
   }
-  if (!update.changes.empty()) identify_all(now, effects);
+  if (is_first_list || !update.changes.empty()) identify_all(now, effects);
   keep_pods();
 }
 

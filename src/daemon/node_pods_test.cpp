@@ -211,6 +211,24 @@ TEST_F(NodePodsTest, PodsThatTheFirstListDoesNotHaveAreForgotten) {
   EXPECT_NE(node_->status(kStart, {}).find(R"("pods":0)"), std::string::npos);
 }
 
+TEST_F(NodePodsTest, APodFromAFileIsForgottenWithItsPicture) {
+  const std::string hash = "0123456789abcdef0123456789abcdef";
+  const kube::Pod picture{"other", "ml", "train", {{"nvshare.com/gpu-core-limit", "20"}}, hash};
+  list({{kube::PodChange::Kind::added, picture}});
+  start();
+  slot();
+  Tenant in_it;
+  in_it.key = "container:/kubepods/a";
+  in_it.pod_uid = hash;
+  in_it.slot = kSlot;
+  const Tenant& tenant = node_->join(kStart, core::ClientId{1}, 100, in_it, {}, effects_);
+  EXPECT_EQ(tenant.standing, Standing::verified);
+  EXPECT_EQ(tenant.limits.cores().value, 20U);
+  list({});
+  EXPECT_EQ(tenant.standing, Standing::unverified);
+  EXPECT_EQ(tenant.limits.cores().value, 50U);
+}
+
 TEST_F(NodePodsTest, ALaterProcessMaySayTheSlot) {
   pod({{"nvshare.com/gpu-core-limit", "20"}});
   slot();

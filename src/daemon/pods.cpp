@@ -26,6 +26,7 @@ std::string_view standing_word(Standing standing) {
 const KnownPod& Pods::set_pod(const kube::Pod& pod) {
   KnownPod& known = pods_[pod.uid];
   known.name = {pod.space, pod.name};
+  known.static_uid = pod.static_uid;
   known.errors.clear();
   const kube::PodLimits limits = kube::limits_of(pod);
   const auto take = [&known](auto& word, const auto& said) {
@@ -78,14 +79,26 @@ void Pods::end_slots() {
   std::erase_if(slots_, [this](const auto& entry) { return entry.second.list != list_; });
 }
 
+std::vector<const KnownPod*> Pods::pods_of(const std::string& uid) const {
+  const auto found = pods_.find(uid);
+  if (found != pods_.end()) return {&found->second};
+  std::vector<const KnownPod*> pictures;
+  for (const auto& [other, pod] : pods_) {
+    if (pod.static_uid == uid) pictures.push_back(&pod);
+  }
+  return pictures;
+}
+
 PodIdentity Pods::identify(const std::string& uid, const std::string& slot) const {
   if (!asked_ || uid.empty()) return {};
-  const auto found = pods_.find(uid);
-  if (found == pods_.end()) return unverified(nullptr, "the API server has not told of its pod");
-  const KnownPod* pod = &found->second;
+  const std::vector<const KnownPod*> pods = pods_of(uid);
+  if (pods.empty()) return unverified(nullptr, "the API server has not told of its pod");
+  const KnownPod* pod = pods.front();
   if (slot.empty()) return unverified(pod, "it does not say which slot it has (NVSHARE_SLOT)");
-  const auto held = slots_.find({slot, pod->name});
-  if (held != slots_.end()) return {Standing::verified, pod, &held->second.use, ""};
+  for (const KnownPod* named : pods) {
+    const auto held = slots_.find({slot, named->name});
+    if (held != slots_.end()) return {Standing::verified, named, &held->second.use, ""};
+  }
   const auto any = slots_.lower_bound({slot, PodName{}});
   const bool is_anothers = any != slots_.end() && any->first.first == slot;
   return unverified(

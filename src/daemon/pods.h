@@ -11,7 +11,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -35,6 +34,7 @@ struct SavedPod {
   // An annotation that is not understood leaves the word that was there before.
   MemoryWord memory = {};
   CoresWord cores = {};
+  std::string static_uid = {};  // kube::Pod::static_uid
   bool operator==(const SavedPod&) const = default;
 };
 using SavedPods = std::map<std::string, SavedPod>;  // by uid
@@ -105,8 +105,12 @@ class Pods {
     std::uint64_t list = 0;  // the number of the last whole list that named it
   };
 
+  // Whom the uid of a cgroup may mean. Of a pod from a file there may be several pictures, all but
+  // one of them made up.
+  std::vector<const KnownPod*> pods_of(const std::string& uid) const;
+
   bool asked_ = false;
-  std::unordered_map<std::string, KnownPod> pods_;  // by uid
+  std::map<std::string, KnownPod> pods_;  // by the API server's uid
   // A slot may be two pods', where the plugin's settings gave its resource another name.
   std::map<std::pair<std::string, PodName>, Slot> slots_;
   std::uint64_t list_ = 0;

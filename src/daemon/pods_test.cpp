@@ -66,6 +66,30 @@ TEST_F(PodsTest, WhoDoesNotSayItsSlotIsUnverified) {
   EXPECT_EQ(pods_.identify(kUid, "").standing, Standing::unverified);
 }
 
+TEST_F(PodsTest, APodFromAFileIsKnownByTheUidThatItHasOnItsNode) {
+  const std::string hash = "0123456789abcdef0123456789abcdef";
+  const auto picture = [&](const std::string& uid, const std::string& name) {
+    pods_.set_pod({uid, "ml", name, {}, hash});
+  };
+  const auto identity = [&] { return pods_.identify(hash, "GPU-1::0"); };
+  picture("b", "train");
+  use("GPU-1::0", "train");
+  EXPECT_EQ(identity().standing, Standing::verified);
+  picture("a", "evil");
+  picture("c", "evil-too");
+  EXPECT_EQ(identity().standing, Standing::verified);
+  EXPECT_EQ(identity().pod->name.name, "train") << "the kubelet runs no pod of the others' names";
+  pods_.remove_pod("b");
+  EXPECT_EQ(identity().standing, Standing::unverified);
+  EXPECT_STREQ(identity().reason, "its slot is another pod's");
+}
+
+TEST_F(PodsTest, NobodyIsTakenForAPodByAPictureOfIt) {
+  pods_.set_pod(pod({{"nvshare.com/gpu-core-limit", "30"}}));
+  pods_.set_pod({"a", "evil", "evil", {{"nvshare.com/gpu-core-limit", "1"}}, kUid});
+  EXPECT_EQ(word_text(pods_.identify(kUid, "").pod->cores), "30");
+}
+
 TEST_F(PodsTest, APodThatIsGoneIsNotBelieved) {
   pods_.set_pod(pod());
   use("GPU-1::0", "train");

@@ -29,10 +29,12 @@ SLOT = "GPU-01020304-0506-0708-090a-0b0c0d0e0f10::3"
 
 
 class PodsCase(DaemonCase):
+    uid = UID  # in the cgroup of the pod
+
     def setUp(self):
         super().setUp()
         try:
-            self.group = PodGroup(UID)
+            self.group = PodGroup(self.uid)
         except OSError as error:
             self.skipTest(f"this machine lets us make no control group: {error}")
         self.addCleanup(self.group.remove)
@@ -259,6 +261,41 @@ class Identity(PodsCase):
         self.assertEqual(admin["code"], "denied")
         self.assertTrue(plugin["ok"], plugin)
         self.assertEqual(pause["code"], "invalid")
+
+
+class PodsFromFiles(PodsCase):
+    uid = "0123456789abcdef0123456789abcdef"
+
+    def start_static(self, **pods):
+        """Pods by name, with a limit each, that all say they are pictures of the one in a file."""
+        self.server.start()
+        for name, limit in pods.items():
+            self.server.put(name, mirror=self.uid, gpu_core_limit=limit)
+        self.start_in_cluster("--core-limit", "50")
+        self.tenant_in_pod()
+        self.wait_for(lambda status: status["kubernetes"]["pods"] == len(pods))
+
+    def test_they_are_verified_and_have_their_annotations(self):
+        self.start_static(train="70")
+        self.give_slot()
+        tenant = self.wait_for_cores("70", "annotation")["tenants"][0]
+        self.assertEqual(tenant["kubernetes"]["standing"], "verified")
+        self.assertEqual(tenant["name"], "lab/train")
+        self.server.put("train", gpu_core_limit="60")
+        self.wait_for_cores("60", "annotation")
+
+    def test_whoever_makes_up_a_picture_says_nothing_of_them(self):
+        self.start_static(a="1", train="70", z="99")
+        self.give_slot()
+        tenant = self.wait_for_cores("70", "annotation")["tenants"][0]
+        self.assertEqual(tenant["name"], "lab/train")
+
+    def test_nor_without_a_real_one(self):
+        self.start_static(evil="99")
+        self.give_slot()
+        status = self.wait_for(lambda status: status["kubernetes"]["slots"] == 1)
+        self.assertEqual(status["tenants"][0]["kubernetes"]["standing"], "unverified")
+        self.assertEqual(status["tenants"][0]["limits"]["cores"]["value"], "50")
 
 
 class Slowness(PodsCase):

@@ -116,7 +116,7 @@ Result<TenantSettings> settings_of(const json& saved) {
 Result<std::string> name_of(const json& saved) {
   if (!saved.is_string() || saved.get_ref<const std::string&>().empty() ||
       saved.get_ref<const std::string&>().size() > kPodNameMax)
-    return tl::unexpected(broken("a pod has no name or namespace"));
+    return tl::unexpected(broken("a pod has no name, or one that is too long"));
   return saved.get<std::string>();
 }
 
@@ -126,6 +126,8 @@ Result<SavedPod> pod_of(const json& saved) {
   pod.name.name = NVS_TRY(name_of(member(saved, "pod")));
   pod.memory = NVS_TRY(limit_of(member(saved, "memory"), parse_memory_word));
   pod.cores = NVS_TRY(limit_of(member(saved, "cores"), parse_cores_word));
+  const json& static_uid = member(saved, "static_uid");
+  if (!static_uid.is_null()) pod.static_uid = NVS_TRY(name_of(static_uid));
   return pod;
 }
 
@@ -163,6 +165,7 @@ void write_pods(JsonWriter& out, const SavedPods& pods) {
     out.key(uid).begin_object();
     out.key("namespace").text(pod.name.space).key("pod").text(pod.name.name);
     write_limit_words(out, pod.memory, pod.cores);
+    if (!pod.static_uid.empty()) out.key("static_uid").text(pod.static_uid);
     out.end_object();
   }
   out.end_object();

@@ -66,6 +66,7 @@ TEST_F(StateFileTest, PodsComeBack) {
   state.pods["0a1b"] = {{"ml", "train"}, MemoryWord::of({0, 25}), CoresWord::of(40)};
   state.pods["0a1c"] = {{"ml", "serve"}, MemoryWord::none(), CoresWord::none()};
   state.pods["0a1d"] = {{"lab", "no \"limits\""}};
+  state.pods["0a1e"] = {{"lab", "from-a-file"}, {}, {}, "00ff"};
   ASSERT_TRUE(save_state(folder_.path(), state));
   const auto loaded = load();
   ASSERT_TRUE(loaded);
@@ -159,6 +160,7 @@ TEST_F(StateFileTest, ABrokenFileIsSetAside) {
                                   pod + "3}}",
                                   pod + R"({"pod":"train"}}})",
                                   pod + R"({"namespace":"ml","pod":""}}})",
+                                  pod + R"({"namespace":"ml","pod":"train","static_uid":1}}})",
                                   pod + R"({"namespace":"ml","pod":")" + long_name + R"("}}})",
                                   pod + R"({"namespace":"ml","pod":"train","cores":0}}})",
                                   pod + R"({"namespace":"ml","pod":"train","memory":"x"}}})"}) {

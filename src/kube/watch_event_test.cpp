@@ -30,6 +30,23 @@ TEST(WatchEvent, APodIsWhoItIsAndItsAnnotationsForUs) {
   EXPECT_EQ(added.pod, (Pod{"u-1", "lab", "trainer", {{"nvshare.com/gpu-memory-limit", "4Gi"}}}));
 }
 
+TEST(WatchEvent, APodFromAFileHasAnotherUidOnItsNode) {
+  const auto static_uid = [](const std::string& annotation, const std::string& value) {
+    const auto event = parse_watch_line(line_with(
+        "ADDED", R"({"metadata":{"name":"n","uid":"u","resourceVersion":"1","annotations":{")" +
+                     annotation + R"(":")" + value + R"("}}})"));
+    return event ? std::get<PodEvent>(*event).pod.static_uid : error_text_of(event);
+  };
+  const std::string hash = "0123456789abcdef0123456789abcdef";
+  EXPECT_EQ(static_uid("kubernetes.io/config.mirror", hash), hash);
+  EXPECT_EQ(static_uid("kubernetes.io/config.hash", hash), "") << "whoever has the pod can set it";
+  for (const std::string& other :
+       {std::string("0a1b2c3d-1111-2222-3333-444455556666"), hash + "0", hash.substr(1),
+        "G" + hash.substr(1), std::string(), std::string("mirror")}) {
+    EXPECT_EQ(static_uid("kubernetes.io/config.mirror", other), "") << other;
+  }
+}
+
 TEST(WatchEvent, TheOtherTypes) {
   EXPECT_EQ(std::get<PodEvent>(*parse_watch_line(line_with("MODIFIED"))).kind,
             PodEvent::Kind::modified);

@@ -31,8 +31,13 @@ def status(code, reason, message, **more):
 class Pod:
     """What the server keeps of a pod: its metadata as it is sent, and the node that it is on."""
 
-    def __init__(self, uid, name, node, annotations):
-        self.uid, self.name, self.node, self.annotations = uid, name, node, annotations
+    def __init__(self, uid, name, node, mirror):
+        self.uid, self.name, self.node = uid, name, node
+        self.annotations = {}  # those for nvshare
+        self.others = {"other/key": "x"}
+        if mirror:  # as the kubelet's pictures of pods that it has from files have them
+            keys = {"hash": mirror, "mirror": mirror, "source": "file"}
+            self.others |= {f"kubernetes.io/config.{key}": text for key, text in keys.items()}
         self.touches = 0  # its status changed so often
 
     def metadata(self, version):
@@ -45,7 +50,7 @@ class Pod:
                 "uid": self.uid,
                 "resourceVersion": str(version),
                 "labels": {"touches": str(self.touches)},
-                "annotations": dict(self.annotations),
+                "annotations": {**self.others, **self.annotations},
             },
         }
 
@@ -67,16 +72,15 @@ class FakeApiServer:
 
     # What tests do to the world.
 
-    def put(self, name, node=None, uid=None, **annotations):
-        """Makes a pod, or changes the annotations of one; those named with _ are for nvshare."""
+    def put(self, name, node=None, uid=None, mirror=None, **annotations):
+        """Makes a pod, or changes the annotations of one; those named with _ are for nvshare.
+        `mirror`: the uid on its node of a pod that the kubelet has from a file."""
         ours = {f"nvshare.com/{key.replace('_', '-')}": text for key, text in annotations.items()}
         with self.lock:
             old = self.pods.get(name)
             if old is None:
-                uid = uid or f"uid-{name}"
-                self.pods[name] = Pod(uid, name, node or self.node, {"other/key": "x", **ours})
-            else:
-                old.annotations = {"other/key": "x", **ours}
+                self.pods[name] = Pod(uid or f"uid-{name}", name, node or self.node, mirror)
+            self.pods[name].annotations = ours
             self._record("MODIFIED" if old else "ADDED", self.pods[name])
 
     def touch(self, name):
