@@ -3,6 +3,9 @@
 
 #include <array>
 #include <cstddef>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +21,8 @@ namespace {
 constexpr int kPeerPidfd = 77;
 constexpr std::size_t kProcFileMax = std::size_t{256} << 10U;
 constexpr std::size_t kShortId = 12;
+// Those that have ended go at once, unless a debugger holds them.
+constexpr std::size_t kThreadsAskedMax = 256;
 
 Result<std::string> read_proc_file(const std::string& path) {
   const UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
@@ -40,6 +45,29 @@ Result<std::string> read_cgroups(const std::string& process) {
   Result<std::string> text = read_proc_file(process + "/cgroup");
   if (!text && text.error().sys == ENOENT) return std::string();
   return text;
+}
+
+// Nothing if the thread was about to end: cgroups of version 1 have it in their root from then on,
+// as if it were in no container. `thread` is a folder of /proc; a process's is its main thread's.
+Result<std::optional<std::string>> read_cgroups_in_life(const std::string& thread) {
+  std::string cgroups = NVS_TRY(read_cgroups(thread));
+  const std::string stat = NVS_TRY(read_proc_file(thread + "/stat"));  // after it: nobody revives
+  if (is_ending(stat)) return std::nullopt;
+  return cgroups;
+}
+
+// A process lives on after its main thread, in its others.
+Result<std::string> read_cgroups_of_any_thread(const std::string& process) {
+  if (auto main = NVS_TRY(read_cgroups_in_life(process))) return std::move(*main);
+  std::error_code error;
+  std::filesystem::directory_iterator threads(process + "/task", error);
+  for (std::size_t asked = 0; !error && asked < kThreadsAskedMax; ++asked) {
+    if (threads == std::filesystem::directory_iterator()) break;
+    auto cgroups = read_cgroups_in_life(threads->path());  // an error: it is gone
+    if (cgroups && *cgroups) return std::move(**cgroups);
+    threads.increment(error);
+  }
+  return tl::unexpected(Error{Errc::kNotFound, 0, "the peer's process has ended"});
 }
 
 Result<std::uint64_t> read_start(const std::string& process) {
@@ -99,7 +127,7 @@ Result<Peer> identify(int socket_fd, std::uint64_t run, const char* proc_root) {
   const std::string root(proc_root);
   const std::string process = root + "/" + std::to_string(peer.pid);
   const std::uint64_t start = NVS_TRY(read_start(process));
-  const std::string cgroups = NVS_TRY(read_cgroups(process));
+  const std::string cgroups = NVS_TRY(read_cgroups_of_any_thread(process));
   const std::string own_cgroups = NVS_TRY(read_cgroups(root + "/self"));
   // What was read is about the peer only if it was there all the time.
   const bool gone = peer.pidfd ? has_ended(peer.pidfd) : NVS_TRY(read_start(process)) != start;

@@ -64,4 +64,8 @@ std::string pod_uid(std::string_view path);
 // When the process started, in ticks since the machine's start, from the text of /proc/PID/stat.
 std::optional<std::uint64_t> start_time(std::string_view stat);
 
+// Whether the thread of this text (of /proc/PID/task/TID/stat; the main one's is the process's) has
+// ended, or has begun to; a text of another form is one of a thread that has.
+bool is_ending(std::string_view stat);
+
 }  // namespace nvs::daemon

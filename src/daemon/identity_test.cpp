@@ -21,7 +21,10 @@ namespace {
 
 const std::string kId = "3f4e1c0d9b8a7f6e5d4c3b2a190807060504030201f0e0d0c0b0a09080706050";
 constexpr const char* kStat =
-    "1 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20 21 22\n";
+    "1 (a) b) S 1 2 3 4 5 0 7 8 9 10 11 12 13 14 15 16 17 18 777 20 21 22\n";
+// Of a thread that has ended.
+constexpr const char* kEndedStat =
+    "1 (a) b) Z 1 2 3 4 5 4227148 7 8 9 10 11 12 13 14 15 16 17 18 777 20 21 22\n";
 
 // A /proc in which this process is what the test says.
 class FakeProc {
@@ -144,6 +147,26 @@ TEST(Identify, WithoutCgroupsThereAreNoContainers) {
   const Result<Peer> peer = identify(pair.a.get(), 0, proc.root());
   ASSERT_TRUE(peer) << peer.error().message();
   EXPECT_FALSE(peer->in_container);
+}
+
+TEST(Identify, AProcessIsWhereItsLivingThreadsAre) {
+  const std::string container = "8:pids:/docker/" + kId + "\n";
+  const FakeProc proc("8:pids:/\n", "8:pids:/\n");  // as version 1 has it of what has ended
+  const Pair pair;
+  const std::string pid = std::to_string(::getpid());
+  const auto thread = [&](const char* name, const char* stat, const std::string& cgroups) {
+    proc.folder().write(pid + "/task/" + name + "/stat", stat);
+    proc.folder().write(pid + "/task/" + name + "/cgroup", cgroups);
+  };
+  proc.folder().write(pid + "/stat", kEndedStat);
+  EXPECT_FALSE(identify(pair.a.get(), 0, proc.root())) << "it has no threads at all";
+  thread("1", kEndedStat, "8:pids:/\n");
+  EXPECT_FALSE(identify(pair.a.get(), 0, proc.root())) << "nor one that lives";
+  thread("2", kStat, container);
+  std::filesystem::create_directories(proc.folder().path(pid + "/task/3"));  // gone meanwhile
+  const Result<Peer> peer = identify(pair.a.get(), 0, proc.root());
+  ASSERT_TRUE(peer) << peer.error().message();
+  EXPECT_EQ(peer->tenant_key, "container:/docker/" + kId);
 }
 
 TEST(Identify, FilesThatCannotBeBelievedAreErrors) {

@@ -122,6 +122,24 @@ std::optional<std::string> container_at(std::string_view path, std::string_view 
   return std::nullopt;
 }
 
+// A field of /proc/PID/stat, by its number in proc(5), from the fourth on.
+std::optional<std::uint64_t> number_in(std::string_view stat, int wanted) {
+  // The second field is the program's name in parentheses, which may itself hold spaces and
+  // parentheses; what comes after the last one does not.
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos) return std::nullopt;
+  stat.remove_prefix(name_end + 1);
+  for (int field = 3; field <= wanted; ++field) {
+    if (!stat.starts_with(' ')) return std::nullopt;
+    stat.remove_prefix(1);
+    if (field < wanted) stat.remove_prefix(std::min(stat.find(' '), stat.size()));
+  }
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(stat.data(), stat.data() + stat.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  return number;
+}
+
 }  // namespace
 
 std::optional<std::string> container_path(std::string_view cgroups, std::string_view own_cgroups) {
@@ -157,21 +175,15 @@ std::string pod_uid(std::string_view path) {
 }
 
 std::optional<std::uint64_t> start_time(std::string_view stat) {
-  // The second field is the program's name in parentheses, which may itself hold spaces and
-  // parentheses; what comes after the last one does not.
-  const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string_view::npos) return std::nullopt;
-  stat.remove_prefix(name_end + 1);
-  constexpr int kFieldsBefore = 19;  // the 3rd to the 21st
-  for (int field = 0; field <= kFieldsBefore; ++field) {
-    if (!stat.starts_with(' ')) return std::nullopt;
-    stat.remove_prefix(1);
-    if (field < kFieldsBefore) stat.remove_prefix(std::min(stat.find(' '), stat.size()));
-  }
-  std::uint64_t ticks = 0;
-  const auto [end, error] = std::from_chars(stat.data(), stat.data() + stat.size(), ticks);
-  if (error != std::errc()) return std::nullopt;
-  return ticks;
+  constexpr int kStartField = 22;
+  return number_in(stat, kStartField);
+}
+
+bool is_ending(std::string_view stat) {
+  constexpr int kFlagsField = 9;
+  constexpr std::uint64_t kExiting = 4;  // PF_EXITING of the kernel's; a zombie has it as well
+  const std::optional<std::uint64_t> flags = number_in(stat, kFlagsField);
+  return !flags || (*flags & kExiting) != 0;
 }
 
 }  // namespace nvs::daemon

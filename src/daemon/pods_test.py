@@ -1,119 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon in Kubernetes: an API server whose pods are annotated, a device plugin that says who
-has which slot, and tenants in cgroups like those of the kubelet.
+"""The daemon in Kubernetes: limits by annotation, whatever becomes of the API server.
 
 usage: pods_test.py NVSHARE_SCHEDULER [UNITTEST_ARGUMENT...]
 """
 
-import json
-import os
-import pathlib
 import signal
-import socket
-import sys
-import time
 import unittest
 
-from daemon_case import GPU, DaemonCase
-from wire_client import PATIENCE_S, Client
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "support"))
-
-# pylint: disable=wrong-import-position
-from fake_api_server import FakeApiServer  # noqa: E402
-from pod_group import PodGroup  # noqa: E402
-
-UID = "0a1b2c3d-1111-2222-3333-444455556666"
-SLOT = "GPU-01020304-0506-0708-090a-0b0c0d0e0f10::3"
-
-
-class PodsCase(DaemonCase):
-    uid = UID  # in the cgroup of the pod
-
-    def setUp(self):
-        super().setUp()
-        try:
-            self.group = PodGroup(self.uid)
-        except OSError as error:
-            self.skipTest(f"this machine lets us make no control group: {error}")
-        self.addCleanup(self.group.remove)
-        self.processes = []
-        self.addCleanup(self.kill_all)
-        self.server = FakeApiServer()
-        self.addCleanup(self.stop_server)
-
-    def stop_server(self):
-        self.server.stop()
-        self.assertEqual(self.server.violations, [])
-
-    def start_in_cluster(self, *arguments):
-        url = f"http://127.0.0.1:{self.server.port}"
-        self.start("--kube-api", url, "--node-name", self.server.node, *arguments)
-
-    def in_pod(self, action):
-        """A process in the pod does this, says so, and waits to be killed."""
-        ready, said = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                self.group.add(os.getpid())
-                answer = action()
-                os.write(said, json.dumps(answer).encode() + b"\n")
-                signal.pause()
-            finally:
-                os._exit(1)
-        os.close(said)
-        self.processes.append(pid)
-        with os.fdopen(ready) as lines:
-            line = lines.readline()
-        self.assertTrue(line, "the process in the pod failed")
-        return json.loads(line)
-
-    def kill_all(self):
-        """All that were started in the pod."""
-        while self.processes:
-            pid = self.processes.pop()
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-
-    def tenant_in_pod(self, slot=SLOT, **fields):
-        def action():
-            self.client = Client(self.folder)  # held until the process ends
-            self.client.join(0, program=b"train.py", slot=slot.encode(), **fields)
-            self.client.use(GPU)
-
-        self.in_pod(action)
-
-    def say_slots(self, **request):
-        """As the device plugin does."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as plugin:
-            plugin.settimeout(PATIENCE_S)
-            plugin.connect(str(self.folder / "plugin" / "plugin.sock"))
-            plugin.sendall(json.dumps({"command": "slots", **request}).encode() + b"\n")
-            with plugin.makefile() as lines:
-                answer = json.loads(lines.readline())
-        self.assertTrue(answer["ok"], answer)
-
-    def give_slot(self, pod="train", slot=SLOT):
-        use = {"slot": slot, "namespace": "lab", "pod": pod, "container": "main"}
-        self.say_slots(begins=True, used=[use], ends=True)
-
-    def wait_for(self, condition):
-        """The first status of which it is true."""
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            status = self.ask(command="status")
-            if condition(status):
-                return status
-            self.assertLess(time.monotonic(), deadline, json.dumps(status, indent=1))
-            time.sleep(0.005)
-
-    def wait_for_cores(self, value, source):
-        wanted = {"value": value, "source": source}
-        return self.wait_for(
-            lambda status: any(one["limits"]["cores"] == wanted for one in status["tenants"])
-        )
+from daemon_case import DaemonCase
+from pods_case import UID, PodsCase
 
 
 class Annotations(PodsCase):
@@ -219,83 +115,6 @@ class Restarts(PodsCase):
         self.assertTrue(any("state.json.bad" in line for line in self.daemon.log))
         self.tenant_in_pod()
         self.wait_for_cores("50", "default")
-
-
-class Identity(PodsCase):
-    def test_who_has_anothers_slot_gets_what_the_node_gives(self):
-        self.server.start()
-        self.server.put("train", uid=UID, gpu_core_limit="90")
-        self.start_in_cluster("--core-limit", "20")
-        self.give_slot(pod="serve")
-        self.tenant_in_pod(core_limit=b"80")
-        status = self.wait_for(lambda status: status["kubernetes"]["pods"] == 1)
-        tenant = status["tenants"][0]
-        self.assertEqual(tenant["kubernetes"]["standing"], "unverified")
-        self.assertEqual(tenant["limits"]["cores"], {"value": "20", "source": "default"})
-        self.daemon.wait_for_log("tenant not verified", "another pod's")
-        self.give_slot()
-        self.wait_for_cores("90", "annotation")
-        self.say_slots(freed=[SLOT])
-        self.wait_for_cores("20", "default")
-
-    def test_nobody_in_a_pod_administers(self):
-        self.server.start()
-        self.start_in_cluster()
-
-        def ask(name, **request):
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
-                peer.settimeout(PATIENCE_S)
-                peer.connect(str(self.folder / name))
-                if request:
-                    peer.sendall(json.dumps(request).encode() + b"\n")
-                with peer.makefile() as lines:
-                    return json.loads(lines.readline())
-
-        admin, plugin, pause = self.in_pod(
-            lambda: [
-                ask("admin.sock"),  # it is told before it has asked
-                ask("plugin/plugin.sock", command="status"),
-                ask("plugin/plugin.sock", command="pause", tenant=1),
-            ]
-        )
-        self.assertEqual(admin["code"], "denied")
-        self.assertTrue(plugin["ok"], plugin)
-        self.assertEqual(pause["code"], "invalid")
-
-
-class PodsFromFiles(PodsCase):
-    uid = "0123456789abcdef0123456789abcdef"
-
-    def start_static(self, **pods):
-        """Pods by name, with a limit each, that all say they are pictures of the one in a file."""
-        self.server.start()
-        for name, limit in pods.items():
-            self.server.put(name, mirror=self.uid, gpu_core_limit=limit)
-        self.start_in_cluster("--core-limit", "50")
-        self.tenant_in_pod()
-        self.wait_for(lambda status: status["kubernetes"]["pods"] == len(pods))
-
-    def test_they_are_verified_and_have_their_annotations(self):
-        self.start_static(train="70")
-        self.give_slot()
-        tenant = self.wait_for_cores("70", "annotation")["tenants"][0]
-        self.assertEqual(tenant["kubernetes"]["standing"], "verified")
-        self.assertEqual(tenant["name"], "lab/train")
-        self.server.put("train", gpu_core_limit="60")
-        self.wait_for_cores("60", "annotation")
-
-    def test_whoever_makes_up_a_picture_says_nothing_of_them(self):
-        self.start_static(a="1", train="70", z="99")
-        self.give_slot()
-        tenant = self.wait_for_cores("70", "annotation")["tenants"][0]
-        self.assertEqual(tenant["name"], "lab/train")
-
-    def test_nor_without_a_real_one(self):
-        self.start_static(evil="99")
-        self.give_slot()
-        status = self.wait_for(lambda status: status["kubernetes"]["slots"] == 1)
-        self.assertEqual(status["tenants"][0]["kubernetes"]["standing"], "unverified")
-        self.assertEqual(status["tenants"][0]["limits"]["cores"]["value"], "50")
 
 
 class Slowness(PodsCase):
