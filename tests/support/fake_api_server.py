@@ -13,6 +13,7 @@ import socket
 import threading
 import time
 import urllib.parse
+import weakref
 
 from fake_api_rules import wrong_parts
 from fake_api_wire import Connection, Cut, Fault
@@ -68,7 +69,7 @@ class FakeApiServer:
         self.version, self.compacted = 100, 0
         self.pods, self.history, self.snapshots = {}, [], {}
         self.faults, self.marks, self.ends = [], [], 0
-        self.listener, self.connections = None, set()
+        self.place, self.listener, self.connections = None, None, set()
 
     # What tests do to the world.
 
@@ -143,10 +144,20 @@ class FakeApiServer:
 
     def start(self):
         family = socket.AF_INET6 if ":" in self.address else socket.AF_INET
+        if self.place is None:
+            self._take_place(family)
         self.listener = socket.create_server((self.address, self.port), family=family, backlog=64)
-        self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
         return self
+
+    def _take_place(self, family):
+        """A port that is ours until we are no more. While we are down whoever connects is refused:
+        this socket has it without listening, so that the kernel gives it to nobody else."""
+        self.place = socket.socket(family)
+        weakref.finalize(self, self.place.close)
+        self.place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.place.bind((self.address, 0))
+        self.port = self.place.getsockname()[1]
 
     def stop(self):
         """As if killed: connections break."""
