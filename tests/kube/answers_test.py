@@ -5,8 +5,10 @@
 usage: answers_test.py KUBE_WATCH_PRINT [UNITTEST_ARGUMENT...]
 """
 
+import json
+
 import watch_case
-from watch_case import WatchCase
+from watch_case import Pod, WatchCase
 
 
 class Answers(WatchCase):
@@ -105,6 +107,44 @@ class Answers(WatchCase):
         for name in "abc":
             self.server.put(name)
         self.lose_history(self.watch())
+
+    def test_a_history_that_is_forgotten_byte_by_byte(self):
+        for is_status in (False, True):
+            with self.subTest(is_status=is_status):
+                self.server.gone_as_status = is_status
+                self.server.put("a", gpu_core_limit="1")
+                lists, watches = (self.server.count(kind) for kind in ("list", "watch"))
+                self.server.fault(kind="watch")
+                self.server.fault(kind="watch", torn=True)
+                watch = self.watch()
+                self.expect(watch, "added lab/a uid-a gpu-core-limit=1")
+                self.server.wait_for("watch", watches + 1)
+                with self.server.lock:
+                    self.server.end_watches()
+                    self.server.put("a", gpu_core_limit="2")
+                    self.server.compact()
+                watch.wait_for("changed lab/a uid-a gpu-core-limit=2")
+                watch.wait_for_health("reachable listed closed=1 expired=1")
+                self.server.wait_for("watch", watches + 3)
+                self.assertEqual(self.server.count("list"), lists + 2)
+                self.assertEqual(watch.end(), 0)
+
+    def test_a_history_that_is_forgotten_in_the_middle_of_a_watch(self):
+        self.server.put("a")
+        lines = [
+            {"type": "ADDED", "object": Pod("uid-b", "b", "node-1", None).metadata(102)},
+            {"type": "ERROR", "object": {"kind": "Status", "reason": "Expired", "code": 410}},
+            {"type": "DELETED", "object": Pod("uid-a", "a", "node-1", None).metadata(103)},
+        ]
+        body = "".join(json.dumps(line) + "\n" for line in lines)
+        raw = b"HTTP/1.1 200 OK\r\n\r\n" + body.encode()
+        self.server.fault(kind="watch", raw=raw, before=lambda: self.server.put("b"))
+        watch = self.watch()
+        watch.wait_for_health("reachable listed expired=1")
+        self.server.put("c")
+        # What follows the refusal is not believed, and the list is no news.
+        self.expect(watch, "added lab/a uid-a", "added lab/b uid-b", "added lab/c uid-c")
+        self.assertEqual(self.server.count("list"), 2)
 
     def test_bookmarks_save_a_list(self):
         watch = self.watch()

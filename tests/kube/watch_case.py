@@ -13,7 +13,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 # pylint: disable=wrong-import-position
-from fake_api_server import PATIENCE_S, FakeApiServer  # noqa: E402
+from fake_api_server import PATIENCE_S, FakeApiServer, Pod  # noqa: E402
 
 PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else ""
 CHANGES = ("added ", "changed ", "removed ")

@@ -18,7 +18,7 @@ import weakref
 from fake_api_rules import wrong_parts
 from fake_api_wire import Connection, Cut, Fault
 
-__all__ = ["FakeApiServer", "Fault"]
+__all__ = ["FakeApiServer", "Fault", "Pod"]
 
 PATIENCE_S = 60
 

@@ -32,6 +32,7 @@ class Fault:
     torn: bool = False  # section 5.2: every byte in a packet of its own
     cut: int | None = None  # dies after so many bytes of its answer
     cut_body: int | None = None  # dies after so many bytes of what follows the headers
+    stays: bool = False  # where it would die it says no more, and keeps the connection
 
 
 class Connection:
@@ -107,6 +108,8 @@ class Connection:
             self.socket.sendall(piece)
         self.sent += len(piece)
         if room is not None and len(data) >= room:
+            if self.fault.stays:
+                self.wait_for_end()
             raise Cut
 
     def _send_head(self, code, headers):
