@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon in Kubernetes: limits by annotation, whatever becomes of the API server.
 
-usage: pods_test.py NVSHARE_SCHEDULER [UNITTEST_ARGUMENT...]
+usage: NVSHARECTL=PROGRAM pods_test.py NVSHARE_SCHEDULER [UNITTEST_ARGUMENT...]
 """
 
+import json
+import os
 import signal
+import subprocess
 import unittest
 
 from daemon_case import DaemonCase
 from pods_case import UID, PodsCase
+from wire_client import PATIENCE_S
 
 
 class Annotations(PodsCase):
@@ -40,7 +44,22 @@ class Annotations(PodsCase):
         tenant = status["tenants"][0]
         self.assertEqual(tenant["limits"]["cores"], {"value": "30", "source": "annotation"})
         self.assertIn("a lot", tenant["limit_errors"][0])
-        self.daemon.wait_for_log("annotation not understood", "pod=train", "namespace=lab")
+        line = self.daemon.wait_for_log("annotation not understood", "pod=train", "namespace=lab")
+        self.assertIn("level=warning", line)
+        self.assertIn("nvshare.com/gpu-core-limit", line)
+        self.assertIn("'a lot', not a number from 1 to 100", line)
+
+    def test_they_are_counted_for_people_to_see(self):
+        self.start_tenant_with_30()
+        self.server.put("train", gpu_core_limit="a lot")
+        self.wait_for(lambda status: status["tenants"][0]["limit_errors"])
+        self.server.put("train", gpu_core_limit="40")
+        self.wait_for_cores("40", "annotation")
+        self.server.put("train", gpu_core_limit="400", gpu_memory_limit="much")
+        self.wait_for(lambda status: len(status["tenants"][0]["limit_errors"]) == 2)
+        command = [os.environ["NVSHARECTL"], "--folder", str(self.folder), "status", "-o", "json"]
+        done = subprocess.run(command, capture_output=True, check=True, timeout=PATIENCE_S)
+        self.assertEqual(json.loads(done.stdout)["kubernetes"]["bad_annotations"], 3)
 
     def test_the_last_limits_stay_when_the_server_dies(self):
         self.start_tenant_with_30()
