@@ -25,7 +25,8 @@ std::vector<std::string> gpu_names(const std::vector<std::size_t>& gpus, const I
                                    DeviceNames names) {
   std::vector<std::string> found;
   for (const std::size_t gpu : gpus) {
-    std::string name = names == DeviceNames::uuid ? inventory.gpus[gpu].uuid : std::to_string(gpu);
+    const OfferedGpu& offered = inventory.gpus[gpu];
+    std::string name = names == DeviceNames::uuid ? offered.uuid : offered.index;
     if (std::find(found.begin(), found.end(), name) == found.end()) {
       found.push_back(std::move(name));
     }
@@ -33,8 +34,8 @@ std::vector<std::string> gpu_names(const std::vector<std::size_t>& gpus, const I
   return found;
 }
 
-void give_gpus(const std::vector<std::string>& names, const Config& config,
-               ContainerAnswer& answer) {
+void give_gpus(const std::vector<std::string>& names, const std::string& first_uuid,
+               const Config& config, ContainerAnswer& answer) {
   std::vector<std::string> cdi_names;
   for (const std::string& name : names) cdi_names.push_back(kNvidiaCdiKind + name);
   for (const DeviceList list : config.device_lists) {
@@ -49,7 +50,8 @@ void give_gpus(const std::vector<std::string>& names, const Config& config,
         }
         break;
       case DeviceList::cdi_annotations:
-        answer.annotations[config.cdi_annotation_prefix + "nvshare_" + names.front()] =
+        // Of an index such as 1:2 no key can be made.
+        answer.annotations[config.cdi_annotation_prefix + "nvshare_" + first_uuid] =
             joined(cdi_names);
         break;
       case DeviceList::cdi_cri:
@@ -127,7 +129,8 @@ tl::expected<ContainerAnswer, AllocateError> allocate(const std::vector<std::str
                        "shared GPU is not more of its time");
   }
   answer.envs["NVSHARE_SLOT"] = joined(ids);
-  give_gpus(gpu_names(gpus, inventory, config.device_names), config, answer);
+  give_gpus(gpu_names(gpus, inventory, config.device_names), inventory.gpus[gpus.front()].uuid,
+            config, answer);
   give_library(ids, config, host, answer);
   return answer;
 }

@@ -15,13 +15,13 @@ using Envs = std::map<std::string, std::string>;
 class AllocateTest : public ::testing::Test {
  protected:
   ContainerAnswer give(const std::vector<std::string>& ids, std::size_t resource = 0) {
-    const Inventory inventory = *make_inventory(test_gpus(2), config_);
+    const Inventory inventory = *make_inventory(gpus_, config_);
     auto answer = allocate(ids, inventory.resources.at(resource), inventory, config_, host_);
     EXPECT_TRUE(answer) << answer.error().text;
     return answer.value_or(ContainerAnswer{});
   }
   AllocateError refuse(const std::vector<std::string>& ids) {
-    const Inventory inventory = *make_inventory(test_gpus(2), config_);
+    const Inventory inventory = *make_inventory(gpus_, config_);
     const auto answer = allocate(ids, inventory.resources.at(0), inventory, config_, host_);
     EXPECT_FALSE(answer);
     return answer.error();
@@ -30,6 +30,7 @@ class AllocateTest : public ::testing::Test {
   std::string first_ = test_uuid(0) + "::3";
   std::string same_gpu_ = test_uuid(0) + "::4";
   std::string second_ = test_uuid(1) + "::0";
+  std::vector<OfferedGpu> gpus_ = test_gpus(2);
   Config config_;
   HostPaths host_{.library = "/host/lib/1/libnvshare.so",
                   .preload = "/host/lib/1/ld.so.preload",
@@ -52,8 +53,18 @@ TEST_F(AllocateTest, SeveralSlotsNameEachGpuOnce) {
   const ContainerAnswer answer = give({second_, first_, same_gpu_});
   EXPECT_EQ(answer.envs.at("NVIDIA_VISIBLE_DEVICES"), test_uuid(1) + "," + test_uuid(0));
   EXPECT_EQ(answer.envs.at("NVSHARE_SLOT"), second_ + "," + first_ + "," + same_gpu_);
+}
+
+TEST_F(AllocateTest, AnIndexIsNvmlsWhateverIsOffered) {
   config_.device_names = DeviceNames::index;
   EXPECT_EQ(give({second_, first_}).envs.at("NVIDIA_VISIBLE_DEVICES"), "1,0");
+  // The first GPU of the node is out of reach, and the next is in parts.
+  gpus_[0].index = "1:2";
+  gpus_[1].index = "2";
+  EXPECT_EQ(give({second_, first_}).envs.at("NVIDIA_VISIBLE_DEVICES"), "2,1:2");
+  config_.device_lists = {DeviceList::cdi_annotations};
+  EXPECT_EQ(give({first_}).annotations,
+            (Envs{{"cdi.k8s.io/nvshare_" + test_uuid(0), "nvidia.com/gpu=1:2"}}));
 }
 
 TEST_F(AllocateTest, InjectionByEnvironment) {

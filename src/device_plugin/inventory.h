@@ -23,6 +23,7 @@ struct OfferedGpu {
   std::string mig_profile;  // "1g.10gb"; empty: it is a whole GPU
   std::uint64_t memory_bytes = 0;
   std::optional<int> numa_node;
+  std::string index = {};  // NVML's number of it, "2" or "2:1", whatever else is offered
 };
 
 struct OfferedDevice {

@@ -46,7 +46,8 @@ Parsed<std::vector<OfferedGpu>> find_offered_gpus(const Nvml& nvml, std::string&
                     .parent_uuid = gpu.parent_uuid,
                     .mig_profile = gpu.is_mig ? mig_profile_of(gpu.name) : "",
                     .memory_bytes = gpu.memory_bytes,
-                    .numa_node = numa_node_of(gpu.pci, kSysfs)});
+                    .numa_node = numa_node_of(gpu.pci, kSysfs),
+                    .index = gpu.index});
   }
   return gpus;
 }

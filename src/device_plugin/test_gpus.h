@@ -18,7 +18,8 @@ inline OfferedGpu test_gpu(unsigned number) {
           .parent_uuid = test_uuid(number),
           .mig_profile = "",
           .memory_bytes = 16 * kGiB,
-          .numa_node = std::nullopt};
+          .numa_node = std::nullopt,
+          .index = std::to_string(number)};
 }
 
 inline std::vector<OfferedGpu> test_gpus(unsigned count) {

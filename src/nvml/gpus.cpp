@@ -50,7 +50,7 @@ class Finder {
       remark(remarks_, "GPU " + std::to_string(index) + " is left out: " + device.error());
       return;
     }
-    std::vector<Gpu> found = gpus_of(*device, "GPU " + std::to_string(index));
+    std::vector<Gpu> found = gpus_of(*device, index);
     const PciAddress pci = nvml_.pci(*device).value_or(last_pci_);
     last_pci_ = pci;
     const NvmlResult<std::string> uuid = nvml_.uuid(*device);
@@ -69,17 +69,20 @@ class Finder {
 
  private:
   // The GPU itself, or its instances.
-  std::vector<Gpu> gpus_of(nvmlDevice_t device, const std::string& label) {
-    if (!nvml_.in_mig_mode(device)) return describe(device, label);
+  std::vector<Gpu> gpus_of(nvmlDevice_t device, unsigned index) {
+    const std::string number = std::to_string(index);
+    const std::string label = "GPU " + number;
+    if (!nvml_.in_mig_mode(device)) return describe(device, number, label);
     std::vector<Gpu> instances;
-    for (const nvmlDevice_t instance : nvml_.mig_instances(device)) {
-      const NvmlResult<std::string> uuid = nvml_.uuid(instance);
+    for (const MigInstance& instance : nvml_.mig_instances(device)) {
+      const NvmlResult<std::string> uuid = nvml_.uuid(instance.device);
       if (uuid && uuid->starts_with("MIG-GPU-")) {
         remark(remarks_, label + " is in MIG mode, but its driver (before 470) has no names for" +
                              " instances that programs know: it is scheduled as one GPU");
-        return describe(device, label);
+        return describe(device, number, label);
       }
-      for (Gpu& gpu : describe(instance, "a MIG instance of " + label)) {
+      const std::string own_number = number + ":" + std::to_string(instance.index);
+      for (Gpu& gpu : describe(instance.device, own_number, "a MIG instance of " + label)) {
         gpu.is_mig = true;
         instances.push_back(std::move(gpu));
       }
@@ -89,7 +92,8 @@ class Finder {
   }
 
   // One, or none if it has no UUID: programs could not name it.
-  std::vector<Gpu> describe(nvmlDevice_t device, const std::string& label) {
+  std::vector<Gpu> describe(nvmlDevice_t device, const std::string& number,
+                            const std::string& label) {
     const NvmlResult<std::string> uuid = nvml_.uuid(device);
     const std::optional<UuidBytes> bytes = uuid ? parse_uuid(*uuid) : std::nullopt;
     if (!bytes) {
@@ -100,6 +104,7 @@ class Finder {
     Gpu gpu;
     gpu.uuid = *uuid;
     gpu.uuid_bytes = *bytes;
+    gpu.index = number;
     gpu.name = nvml_.name(device).value_or("unknown");
     if (const auto memory = nvml_.memory_bytes(device))
       gpu.memory_bytes = *memory;

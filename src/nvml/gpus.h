@@ -26,6 +26,9 @@ struct Gpu {
   std::uint64_t memory_bytes = 0;
   bool is_mig = false;
   PciAddress pci = {};
+  // As NVML and nvidia-smi number it: "2", or "2:1" for an instance. GPUs that are out of reach
+  // keep their numbers, so this is not its place in a list.
+  std::string index = {};
   // The GPU itself, or the one that it is an instance of: what breaks there breaks here.
   std::string parent_uuid = {};
   // An MPS server works on this GPU: it merges tenants' work, so that windows mean nothing there.

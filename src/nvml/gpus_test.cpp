@@ -64,6 +64,8 @@ TEST_F(GpusTest, FirstVersionsOfNvmlWillDo) {
   EXPECT_EQ(gpus->at(0).name, "Fake 1");
   EXPECT_EQ(gpus->at(1).name, "Fake 0");
   EXPECT_EQ(gpus->at(2).name, "Fake 2");
+  EXPECT_EQ(gpus->at(0).index, "1");
+  EXPECT_EQ(gpus->at(1).index, "0");
   EXPECT_EQ(gpus->at(0).uuid, "GPU-00000001-1122-3344-5566-778899aabbcc");
   EXPECT_EQ(gpus->at(0).memory_bytes, 16 * kGiB);
   EXPECT_FALSE(gpus->at(0).mps_active);
@@ -91,6 +93,8 @@ TEST_F(GpusTest, InstancesReplaceTheirGpu) {
   EXPECT_EQ(gpus->at(1).uuid, "MIG-00000010-1122-3344-5566-778899aabbcc");
   EXPECT_EQ(gpus->at(1).uuid_bytes[3], 0x10);
   EXPECT_TRUE(gpus->at(0).is_mig && gpus->at(1).is_mig);
+  EXPECT_EQ(gpus->at(0).index, "1:0");
+  EXPECT_EQ(gpus->at(1).index, "1:2");
   EXPECT_EQ(gpus->at(2).name, "Fake 0");
   EXPECT_FALSE(gpus->at(2).is_mig);
 }
@@ -135,6 +139,7 @@ TEST_F(GpusTest, GpusOutOfReachAreLeftOutAndNamed) {
   ASSERT_TRUE(gpus) << remarks_;
   ASSERT_EQ(gpus->size(), 1U);
   EXPECT_EQ(gpus->at(0).name, "Fake 1");
+  EXPECT_EQ(gpus->at(0).index, "1");
   EXPECT_EQ(remarks_,
             "GPU 0 is left out: its UUID is 'GPU-unknown'\nGPU 2 is left out: Fake Error");
 }

@@ -151,19 +151,18 @@ bool Nvml::in_mig_mode(nvmlDevice_t device) const {
   return result == NVML_SUCCESS && now == NVML_DEVICE_MIG_ENABLE;
 }
 
-std::vector<nvmlDevice_t> Nvml::mig_instances(nvmlDevice_t device) const {
+std::vector<MigInstance> Nvml::mig_instances(nvmlDevice_t device) const {
   unsigned count = 0;
   if (first_of<decltype(nvmlDeviceGetMaxMigDeviceCount)>(
           library_.get(), {"nvmlDeviceGetMaxMigDeviceCount"}, device, &count) != NVML_SUCCESS)
     return {};
-  std::vector<nvmlDevice_t> instances;
-  // The numbers have gaps where no instance was made.
+  std::vector<MigInstance> instances;
   for (unsigned index = 0; index < std::min(count, kInstancesMax); ++index) {
     nvmlDevice_t instance = nullptr;
     if (first_of<decltype(nvmlDeviceGetMigDeviceHandleByIndex)>(
             library_.get(), {"nvmlDeviceGetMigDeviceHandleByIndex"}, device, index, &instance) ==
         NVML_SUCCESS)
-      instances.push_back(instance);
+      instances.push_back({.index = index, .device = instance});
   }
   return instances;
 }

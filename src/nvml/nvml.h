@@ -23,6 +23,12 @@ struct PciAddress {
   auto operator<=>(const PciAddress&) const = default;
 };
 
+// A part of a GPU in MIG mode. The numbers have gaps where no instance was made.
+struct MigInstance {
+  unsigned index = 0;
+  nvmlDevice_t device = nullptr;
+};
+
 // What the driver says of a GPU on which something went wrong.
 struct XidEvent {
   std::optional<std::string> uuid;  // nothing: the GPU does not even say who it is
@@ -57,7 +63,7 @@ class Nvml {
   NvmlResult<std::uint64_t> free_bytes(nvmlDevice_t device) const;
 
   bool in_mig_mode(nvmlDevice_t device) const;
-  std::vector<nvmlDevice_t> mig_instances(nvmlDevice_t device) const;
+  std::vector<MigInstance> mig_instances(nvmlDevice_t device) const;
 
   bool has_mps_clients(nvmlDevice_t device) const;
   std::vector<unsigned> compute_pids(nvmlDevice_t device) const;

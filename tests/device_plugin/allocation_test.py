@@ -15,7 +15,7 @@ import socket
 import threading
 import unittest
 
-from plugin_case import GPU, PluginCase, grpc
+from plugin_case import BUILD, GPU, PluginCase, grpc
 
 
 def gpu_of(id_):
@@ -82,6 +82,25 @@ class Containers(PluginCase):
         for mount in spec["containerEdits"]["mounts"]:
             if not mount["containerPath"].endswith("tenant"):
                 self.assertTrue(pathlib.Path(mount["hostPath"]).read_bytes())
+
+    def test_an_index_is_nvmls(self):
+        # Of its GPUs the second is first on the bus, and the third does not answer.
+        fake = {
+            "NVSHARE_NVML": str(BUILD / "test/nvml/libfake_nvml.so"),
+            "NVSHARE_FAKE_NVML": "lost_gpu",
+        }
+        file = self.folder / "config"
+        file.write_text("version: v1\nflags: {plugin: {deviceIDStrategy: index}}\n")
+        gpu = "nvidia.com/gpu"
+        self.start("--config-file", file, "--replicas", 2, resource=gpu, devices=4, **fake)
+        seen = set()
+        for number in range(2):
+            answer = self.kubelet.admit(f"pod{number}", nvidia_com__gpu=1)[gpu]
+            (slot,) = self.kubelet.pods[f"pod{number}"][gpu]
+            index = answer.envs["NVIDIA_VISIBLE_DEVICES"]
+            self.assertTrue(slot.startswith(f"GPU-0000000{index}-"), (slot, index))
+            seen.add(index)
+        self.assertEqual(seen, {"0", "1"})
 
     def test_memory_and_cores_set_limits(self):
         self.start("--memory-ratio", "1.5", "--memory-unit", "256Mi", "--cores")
