@@ -100,6 +100,7 @@ tl::expected<ContainerAnswer, AllocateError> allocate(const std::vector<std::str
                                                       const Inventory& inventory,
                                                       const Config& config, const HostPaths& host) {
   std::vector<std::size_t> gpus;
+  bool is_shared = false;
   for (const std::string& id : ids) {
     const OfferedDevice* device = resource.find(id);
     if (device == nullptr) {
@@ -107,6 +108,7 @@ tl::expected<ContainerAnswer, AllocateError> allocate(const std::vector<std::str
                      "'" + id + "' is no device of " + resource.name);
     }
     gpus.push_back(device->gpu);
+    is_shared = is_shared || device->is_shared;
   }
   if (ids.empty()) return refused(AllocateError::Kind::unknown_device, "no device is named");
 
@@ -122,7 +124,8 @@ tl::expected<ContainerAnswer, AllocateError> allocate(const std::vector<std::str
         std::to_string(std::min<std::size_t>(ids.size(), kCoresPerGpu));
     return answer;
   }
-  if (config.fails_requests_greater_than_one && ids.size() > 1) {
+  // As NVIDIA's plugin has it: whole GPUs may be as many as there are.
+  if (config.fails_requests_greater_than_one && is_shared && ids.size() > 1) {
     return refused(AllocateError::Kind::too_many,
                    "a container asked for " + std::to_string(ids.size()) + " " + resource.name +
                        ", and these settings allow 1 (failRequestsGreaterThanOne): more of a "

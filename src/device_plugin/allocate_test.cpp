@@ -142,6 +142,22 @@ TEST_F(AllocateTest, MoreThanOneIsRefusedWhereTheSettingsSaySo) {
   EXPECT_NE(error.text.find("asked for 2 nvshare.com/gpu"), std::string::npos);
 }
 
+TEST_F(AllocateTest, WholeGpusMayBeSeveralWhateverSharedOnesMayBe) {
+  config_.fails_requests_greater_than_one = true;
+  config_.resources.at(0).replicas = 1;
+  EXPECT_EQ(give({test_uuid(0) + "::0", second_}).envs.at("NVIDIA_VISIBLE_DEVICES"),
+            test_uuid(0) + "," + test_uuid(1));
+  // NVIDIA's file shares instances of one kind, and the rest is whole.
+  gpus_.push_back(test_gpu(2));
+  gpus_[2].mig_profile = "1g.10gb";
+  config_.resources = {{.name = "nvidia.com/mig-1g.10gb", .replicas = 4, .mig_profile = "1g.10gb"}};
+  config_.offers_the_rest = true;
+  config_.mig_names = MigNames::by_profile;
+  give({test_uuid(0) + "::0", second_}, 1);
+  EXPECT_EQ(refuse({test_uuid(2) + "::0", test_uuid(2) + "::1"}).kind,
+            AllocateError::Kind::too_many);
+}
+
 TEST_F(AllocateTest, TheCdiFileHasTheDevicesThatAreAskedFor) {
   config_.injection = Injection::cdi_cri;
   config_.memory.is_offered = true;

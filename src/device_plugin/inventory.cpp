@@ -51,7 +51,7 @@ class InventoryMaker {
     for (unsigned number = 0; number < std::min<std::uint64_t>(count, kDevicesMax + 1); ++number) {
       std::string id = text_of({inventory_.gpus[gpu].uuid, resource.kind, number});
       NVS_ASSERT(id.size() <= kNameMax);
-      resource.devices.push_back({.id = std::move(id), .gpu = gpu});
+      resource.devices.push_back({.id = std::move(id), .gpu = gpu, .is_shared = count > 1});
     }
   }
 

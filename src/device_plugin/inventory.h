@@ -28,7 +28,8 @@ struct OfferedGpu {
 
 struct OfferedDevice {
   std::string id;
-  std::size_t gpu = 0;  // its place in Inventory::gpus
+  std::size_t gpu = 0;     // its place in Inventory::gpus
+  bool is_shared = false;  // it is one of several of that GPU
 };
 
 // One name under which pods can ask, and a registration of its own with the kubelet.

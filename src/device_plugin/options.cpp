@@ -98,7 +98,7 @@ void declare_settings(CLI::App& app, const AddOption& add, OptionWords& words,
   add("--allocation-policy", words.spread, "HOW",
       "distributed: the GPU with the fewest pods; packed: the fullest (default: distributed)");
   app.add_flag("--fail-requests-greater-than-one", words.fails,
-               "refuse containers that ask for several");
+               "refuse containers that ask for several devices of shared GPUs");
   add("--memory-ratio", words.memory_ratio, "RATIO",
       "offer GPU memory as a resource of its own, this many times what there is; asking for it "
       "sets the container's limit (default: not offered)");

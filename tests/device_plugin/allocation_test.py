@@ -133,6 +133,11 @@ class Containers(PluginCase):
         self.check_refused(grpc.StatusCode.FAILED_PRECONDITION, ids, "asked for 2")
         self.kubelet.allocate(GPU, ids[:1])
 
+    def test_more_than_one_whole_gpu_is_never_refused(self):
+        self.start("--fail-requests-greater-than-one", "--replicas", 1, devices=2)
+        answer = self.kubelet.admit("pod", nvshare_com__gpu=2)[GPU]
+        self.assertEqual(len(answer.envs["NVIDIA_VISIBLE_DEVICES"].split(",")), 2)
+
 
 class Spreading(PluginCase):
     gpus = 8
