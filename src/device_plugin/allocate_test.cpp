@@ -162,7 +162,7 @@ TEST_F(AllocateTest, TheCdiFileHasTheDevicesThatAreAskedFor) {
   config_.injection = Injection::cdi_cri;
   config_.memory.is_offered = true;
   const Inventory inventory = *make_inventory(test_gpus(2), config_);
-  const auto spec = nlohmann::json::parse(cdi_spec_text(inventory, host_));
+  const auto spec = nlohmann::json::parse(cdi_spec_text(inventory, host_, {}));
   EXPECT_EQ(spec.at("cdiVersion"), "0.6.0");
   EXPECT_EQ(spec.at("kind"), "nvshare.com/gpu");
   EXPECT_EQ(spec.at("devices").size(), 20U);
@@ -178,6 +178,34 @@ TEST_F(AllocateTest, TheCdiFileHasTheDevicesThatAreAskedFor) {
   // The loader must be able to map the library; nothing else is code.
   EXPECT_EQ(mounts[0].at("options").size(), 4U);
   EXPECT_EQ(mounts[2].at("options").back(), "noexec");
+}
+
+TEST_F(AllocateTest, TheCdiFileKeepsDevicesOfEarlierSettings) {
+  config_.resources.at(0).replicas = 2;
+  const Inventory inventory = *make_inventory(gpus_, config_);
+  const std::string known = test_uuid(0) + "_1";
+  const std::string old = test_uuid(0) + "_9";
+  // What is no name there makes a runtime refuse the whole file.
+  const std::string text = cdi_spec_text(inventory, host_, {known, old, "", "a b", "_1", "a::1"});
+  const auto spec = nlohmann::json::parse(text);
+  EXPECT_EQ(spec.at("devices").size(), 5U);
+  EXPECT_EQ(spec.at("devices").at(4).at("name"), old);
+  EXPECT_EQ(spec.at("devices").at(4).at("containerEdits"),
+            spec.at("devices").at(0).at("containerEdits"));
+  EXPECT_EQ(cdi_names_in(text).size(), 5U);
+  EXPECT_TRUE(cdi_names_in(text).contains(old));
+  // Written again and again it is the same.
+  EXPECT_EQ(cdi_spec_text(inventory, host_, cdi_names_in(text)), text);
+}
+
+TEST_F(AllocateTest, WhatIsNoCdiFileOfOursHasNoDevices) {
+  for (const char* text :
+       {"", "{", "[]", "3", "{}", R"({"kind": "nvshare.com/gpu"})", R"({"kind": 3, "devices": []})",
+        R"({"kind": "nvshare.com/gpu", "devices": {"name": "a"}})",
+        R"({"kind": "nvshare.com/gpu", "devices": [3, {}, {"name": 3}]})",
+        R"({"kind": "nvidia.com/gpu", "devices": [{"name": "0"}]})"}) {
+    EXPECT_TRUE(cdi_names_in(text).empty()) << text;
+  }
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 // that knows all its fields, since runtimes refuse files that are newer than they are.
 #pragma once
 
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "device_plugin/allocate.h"
 #include "device_plugin/inventory.h"
@@ -12,6 +14,12 @@ namespace nvs::plugin {
 
 inline constexpr const char* kCdiFileName = "nvshare.com-gpu.json";
 
-std::string cdi_spec_text(const Inventory& inventory, const HostPaths& host);
+// The devices of the inventory, and those of pods that were allocated under other settings: a
+// runtime refuses to restart a container whose device nobody describes any more.
+std::string cdi_spec_text(const Inventory& inventory, const HostPaths& host,
+                          const std::set<std::string>& earlier);
+
+// The names of the devices in such a file; none if it is no such file, or not one of ours.
+std::set<std::string> cdi_names_in(std::string_view text);
 
 }  // namespace nvs::plugin

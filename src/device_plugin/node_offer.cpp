@@ -17,6 +17,7 @@ namespace nvs::plugin {
 namespace {
 
 constexpr std::size_t kConfigFileMax = std::size_t{2} << 20U;
+constexpr std::size_t kCdiFileMax = std::size_t{16} << 20U;
 constexpr const char* kSysfs = "/sys";
 
 std::string cdi_path(const PluginOptions& options) {
@@ -68,12 +69,18 @@ HostPaths host_paths(const PluginOptions& options, const InstalledLibrary& insta
           .tenant_folder = socket.substr(0, socket.rfind('/'))};
 }
 
-Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer) {
+Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer,
+                            const std::vector<SlotHolder>& holders) {
   if (offer.config.injection != Injection::cdi_cri) return {};
+  const auto before = os::read_file(cdi_path(options), kCdiFileMax);
+  std::set<std::string> earlier;
+  if (before) earlier = cdi_names_in(*before);
+  for (const SlotHolder& holder : holders) earlier.insert(cdi_name(holder.slot));
+  const std::string text = cdi_spec_text(offer.inventory, offer.host, earlier);
+  if (before && *before == text) return {};
   std::error_code error;
   std::filesystem::create_directories(options.cdi_folder, error);
-  const auto written =
-      write_atomically(cdi_path(options), cdi_spec_text(offer.inventory, offer.host), 0644);
+  const auto written = write_atomically(cdi_path(options), text, 0644);
   if (!written) return tl::unexpected(cdi_path(options) + ": " + written.error().message());
   return {};
 }

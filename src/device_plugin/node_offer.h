@@ -27,9 +27,11 @@ Parsed<std::vector<OfferedGpu>> find_offered_gpus(const Nvml& nvml, std::string&
 Parsed<InstalledLibrary> install(const PluginOptions& options);
 HostPaths host_paths(const PluginOptions& options, const InstalledLibrary& installed);
 
-// Writes the CDI file, if the offer needs one. It is never removed: containers of pods that have
-// such a device may restart whatever the settings are now.
-Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer);
+// Writes the CDI file, if the offer needs one. It is never removed, and neither are devices in it,
+// nor are those missing that somebody holds: containers of pods that have such a device may restart
+// whatever the settings are now.
+Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer,
+                            const std::vector<SlotHolder>& holders);
 
 // The node's labels: a line each, as Node Feature Discovery reads them from files.
 std::string label_lines(const Offer& offer);

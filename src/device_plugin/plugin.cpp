@@ -143,7 +143,7 @@ Parsed<void> Plugin::make_offer() {
   for (const std::string& remark : inventory.remarks) log(Level::warning, remark);
   auto offer = std::make_shared<Offer>(
       Offer{config_.config, std::move(inventory), host_paths(options_, library_)});
-  NVS_TRY(write_cdi_file(options_, *offer));
+  NVS_TRY(write_cdi_file(options_, *offer, answers_.holders()));
   NVS_TRY(write_labels_file(options_, *offer));
   std::set<std::string> whole;
   for (const OfferedGpu& gpu : offer->inventory.gpus) whole.insert(gpu.parent_uuid);
@@ -241,6 +241,11 @@ void Plugin::take_list(const PodsListed& listed) {
         is_good ? "the kubelet says who has what" : "the kubelet does not say who has what",
         {{"error", listed.error}});
   }
+  if (listed.is_new) {
+    // After a reboot the file is gone, and pods of earlier settings are listed late.
+    const auto written = write_cdi_file(options_, *answers_.offer(), answers_.holders());
+    if (!written) log(Level::error, "the CDI file is old", {{"error", written.error()}});
+  }
   const Instant now = os::monotonic_now();
   if (is_swept_ || now < calm_since_ + kSweepAfter || !answers_.all_slots_are_ours(now)) return;
   is_swept_ = true;
@@ -275,8 +280,9 @@ void Plugin::ask_who_has_what() {
   if (socket != before && before != SocketIdentity{}) answers_.kubelet_came(asked_at);
   auto pods = list_pods(options_.pod_resources, kListPatience, stopping_.get_token());
   const std::string error = pods ? "" : pods.error();
-  if (pods && answers_.listed(asked_at, *std::move(pods))) daemon_talk_->hurry();
-  mailbox_.post(PodsListed{error});
+  const bool is_new = pods && answers_.listed(asked_at, *std::move(pods));
+  if (is_new) daemon_talk_->hurry();
+  mailbox_.post(PodsListed{.error = error, .is_new = is_new});
 }
 
 // In the thread that talks to the daemon.

@@ -21,9 +21,10 @@
 
 namespace nvs::plugin {
 
-// The answer to PodResources' List: empty if it came, else why not.
+// The answer to PodResources' List.
 struct PodsListed {
-  std::string error;
+  std::string error;    // why it did not come; empty: it did
+  bool is_new = false;  // somebody has other slots than before
 };
 using PluginMessage = std::variant<RegistrationNews, GpuNews, PodsListed>;
 

@@ -83,6 +83,37 @@ class Containers(PluginCase):
             if not mount["containerPath"].endswith("tenant"):
                 self.assertTrue(pathlib.Path(mount["hostPath"]).read_bytes())
 
+    def cdi_names(self):
+        """What a runtime would know of."""
+        path = self.folder / "cdi/nvshare.com-gpu.json"
+        spec = json.loads(path.read_text()) if path.exists() else {"devices": []}
+        return [device["name"] for device in spec["devices"]]
+
+    def test_cdi_devices_of_running_pods_stay_known(self):
+        config = self.folder / "config"
+        config.write_text("version: nvshare/v1\nreplicas: 5\ninjection: cdi-cri\n")
+        plugin = self.start("--config-file", config, devices=10)
+        self.kubelet.admit("pod", nvshare_com__gpu=10)
+        slots = self.kubelet.pods["pod"][GPU]
+        names = {slot.replace("::", "_") for slot in slots}
+        self.wait_for_lists()
+        # Fewer of them, while it runs and after a restart: a container may be restarted with its
+        # old ones at any time.
+        config.write_text("version: nvshare/v1\nreplicas: 1\ninjection: cdi-cri\n")
+        plugin.process.send_signal(signal.SIGHUP)
+        self.wait_until(lambda: self.kubelet.capacity(GPU) == 2, "fewer devices")
+        self.assertEqual(set(self.cdi_names()), names)
+        plugin.end()
+        plugin = self.start("--config-file", config, devices=2)
+        self.assertEqual(set(self.cdi_names()), names)
+        plugin.end()
+        # The folder is empty after a reboot, and a kubelet lists its pods after a while.
+        (self.folder / "cdi/nvshare.com-gpu.json").unlink()
+        self.kubelet.empty_lists = 3
+        self.start("--config-file", config, devices=2)
+        self.wait_until(lambda: set(self.cdi_names()) == names, "what pods have")
+        self.assertEqual(len(self.cdi_names()), 10)
+
     def test_an_index_is_nvmls(self):
         # Of its GPUs the second is first on the bus, and the third does not answer.
         fake = {
