@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace nvs::plugin {
@@ -13,12 +14,22 @@ namespace nvs::plugin {
 Result<FolderWatch> FolderWatch::create(const std::string& folder) {
   UniqueFd fd{::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
   if (!fd) return tl::unexpected(Error::from_errno(errno, "inotify_init1"));
-  constexpr std::uint32_t kChanges =
-      IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM | IN_ONLYDIR;
+  constexpr std::uint32_t kChanges = IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM |
+                                     IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
   if (::inotify_add_watch(fd.get(), folder.c_str(), kChanges) < 0) {
     return tl::unexpected(Error::from_errno(errno, "the folder cannot be watched"));
   }
-  return FolderWatch{std::move(fd)};
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) {
+    return tl::unexpected(Error::from_errno(errno, "the folder cannot be looked at"));
+  }
+  return FolderWatch{std::move(fd), folder, status.st_dev, status.st_ino};
+}
+
+bool FolderWatch::is_there() const {
+  struct stat status {};
+  if (::stat(folder_.c_str(), &status) != 0) return false;
+  return status.st_dev == device_ && status.st_ino == inode_ && status.st_nlink > 0;
 }
 
 std::vector<FolderChange> FolderWatch::take() {
@@ -33,8 +44,10 @@ std::vector<FolderChange> FolderWatch::take() {
       std::memcpy(&event, buffer.data() + at, sizeof event);
       const char* name = buffer.data() + at + sizeof event;
       at += sizeof event + event.len;
-      if ((event.mask & (IN_Q_OVERFLOW | IN_IGNORED)) != 0) {
+      if ((event.mask & IN_Q_OVERFLOW) != 0) {
         changes.push_back({FolderChange::Kind::lost, ""});
+      } else if ((event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) != 0) {
+        changes.push_back({FolderChange::Kind::gone, ""});
       } else if (event.len > 0) {
         const bool came = (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0;
         changes.push_back({came ? FolderChange::Kind::came : FolderChange::Kind::left, name});

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells which files come into a folder and which leave it, as a descriptor for the event loop.
+// Tells which files come into a folder and which leave it, as a descriptor for the event loop. It
+// is about the folder that was there at first: another one under the same name is not watched.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@ struct FolderChange {
     came,
     left,
     lost,  // changes were missed: look for yourself
+    gone,  // the folder was removed, moved or unmounted: there will be nothing more
   } kind;
   std::string name;
 };
@@ -27,10 +30,17 @@ class FolderWatch {
   int fd() const { return fd_.get(); }
   // What happened since the last time.
   std::vector<FolderChange> take();
+  // No if it was removed, or something else has its name by now. The kernel says nothing of a
+  // folder that is removed while it is mounted elsewhere, as it is into a container.
+  bool is_there() const;
 
  private:
-  explicit FolderWatch(UniqueFd fd) : fd_(std::move(fd)) {}
+  FolderWatch(UniqueFd fd, std::string folder, std::uint64_t device, std::uint64_t inode)
+      : fd_(std::move(fd)), folder_(std::move(folder)), device_(device), inode_(inode) {}
   UniqueFd fd_;
+  std::string folder_;
+  std::uint64_t device_;
+  std::uint64_t inode_;
 };
 
 }  // namespace nvs::plugin

@@ -260,7 +260,9 @@ void Plugin::take_changes() {
   const Instant now = os::monotonic_now();
   for (const FolderChange& change : folder_.take()) {
     const bool is_kubelet = change.name == kKubeletSocketName;
-    if (change.kind == FolderChange::Kind::left) {
+    if (change.kind == FolderChange::Kind::gone) {
+      is_folder_gone_ = true;
+    } else if (change.kind == FolderChange::Kind::left) {
       registrar_.socket_removed(now, change.name);
     } else if (is_kubelet || change.kind == FolderChange::Kind::lost) {
       log(Level::info, "the kubelet came");
@@ -301,6 +303,7 @@ void Plugin::tick() {
   registrar_.tick(now);
   if (health_.tick(now)) publish_health();
   if (now >= next_look_) load_again(false);
+  is_folder_gone_ = is_folder_gone_ || !folder_.is_there();
   // The kubelet lists a pod some time after it was given its devices, and the daemon wants to know.
   if (pod_list_ && now >= next_hurry_ && answers_.awaits_list(now)) {
     next_hurry_ = now + kHurry;
@@ -318,7 +321,7 @@ Instant Plugin::next_deadline() const {
 }
 
 Parsed<void> Plugin::run() {
-  while (!is_ending_) {
+  while (!is_ending_ && !is_folder_gone_) {
     const auto done = loop_.run_round(next_deadline());
     if (!done) return tl::unexpected(done.error().message());
     tick();
@@ -327,7 +330,11 @@ Parsed<void> Plugin::run() {
   if (!options_.labels_file.empty()) ::unlink(options_.labels_file.c_str());
   stopping_.request_stop();
   registrar_.stop();
-  return {};
+  if (is_ending_) return {};
+  // A container's mount stays with the folder that was there when it was made.
+  return tl::unexpected(
+      options_.kubelet_folder +
+      ": this folder was removed or replaced; to be started again, with the new one");
 }
 
 }  // namespace nvs::plugin

@@ -40,7 +40,7 @@ class Plugin {
  public:
   // The error is a sentence: why it cannot start.
   static Parsed<std::unique_ptr<Plugin>> create(PluginOptions options, LoadedConfig config);
-  // Until a signal ends it.
+  // Until a signal ends it, or the kubelet's folder is gone.
   Parsed<void> run();
 
  private:
@@ -82,6 +82,7 @@ class Plugin {
   std::string list_error_;      // of the last time
   bool is_swept_ = false;       // older versions of the library are gone
   bool is_ending_ = false;
+  bool is_folder_gone_ = false;
   std::string load_error_;     // of the thread that talks to the daemon
   std::stop_source stopping_;  // ends what the threads wait for
   Registrar registrar_;

@@ -36,9 +36,9 @@ def environment(**extra):
 class Plugin:
     """The program, and what it has logged."""
 
-    def __init__(self, arguments, variables):
+    def __init__(self, arguments, variables, wrapper=()):
         self.process = subprocess.Popen(
-            [str(PLUGIN), *map(str, arguments)],
+            [*map(str, wrapper), str(PLUGIN), *map(str, arguments)],
             env=environment(**variables),
             stderr=subprocess.PIPE,
             text=True,
@@ -103,8 +103,8 @@ class PluginCase(unittest.TestCase):
 
     # The plugin.
 
-    def launch(self, *arguments, **variables):
-        """Starts the plugin and waits for nothing."""
+    def launch(self, *arguments, wrapper=(), **variables):
+        """Starts the plugin and waits for nothing. `wrapper` is a command that it is given to."""
         places = {
             "--kubelet-folder": self.folder / "device-plugins",
             "--pod-resources": self.folder / "pod-resources/kubelet.sock",
@@ -115,7 +115,7 @@ class PluginCase(unittest.TestCase):
             "--poll": 1,
         }
         flags = [word for pair in places.items() for word in pair]
-        plugin = Plugin([*flags, *arguments], {**self.variables, **variables})
+        plugin = Plugin([*flags, *arguments], {**self.variables, **variables}, wrapper)
         self.plugins.append(plugin)
         return plugin
 

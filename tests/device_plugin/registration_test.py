@@ -6,8 +6,10 @@ usage: registration_test.py BUILD [UNITTEST_ARGUMENT...]
 """
 
 import os
+import shutil
 import signal
 import socket
+import subprocess
 import unittest
 
 from plugin_case import GPU, PATIENCE_S, both_generations, stopped
@@ -135,6 +137,39 @@ class Registrations:
         self.assertNotIn("nvshare-gpu-1-00000000-1.sock", names)
         self.assertIn("nvshare-gpu-1-00000000-2.sock", names)
         self.assertIn("nvidia-gpu.sock", names)
+
+    def end_folder(self, plugin, end):
+        """The kubelet's folder goes, and another one takes its place."""
+        folder = self.folder / "device-plugins"
+        self.wait_until(lambda: plugin.has_logged("kubelet listens"), "the end of the first round")
+        self.kubelet.stop()
+        with stopped(plugin.process):  # it would make new sockets there meanwhile
+            end(folder)
+            folder.mkdir()
+        self.assertEqual(plugin.process.wait(PATIENCE_S), 1)
+        plugin.reader.join(PATIENCE_S)
+        self.assertIn("removed or replaced", plugin.log[-1])
+        # Whoever starts it again has it registered.
+        self.kubelet.start()
+        self.start()
+
+    def test_a_folder_that_is_removed_ends_it(self):
+        self.end_folder(self.start(), shutil.rmtree)
+
+    def test_a_folder_that_is_replaced_ends_it(self):
+        self.end_folder(self.start(), lambda folder: folder.rename(self.folder / "aside"))
+
+    def test_a_folder_that_is_removed_under_a_mount_ends_it(self):
+        # As in a pod: the mount keeps the folder that it was made of, and the kernel is silent.
+        folder, mounted = self.folder / "device-plugins", self.folder / "mounted"
+        mounted.mkdir()
+        script = f'mount --bind "{folder}" "{mounted}" && exec "$@"'
+        wrapper = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
+        if subprocess.run([*wrapper, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("only root can mount")
+        plugin = self.launch("--kubelet-folder", mounted, wrapper=wrapper)
+        self.wait_for_devices(20)
+        self.end_folder(plugin, shutil.rmtree)
 
     def test_resources_of_memory_and_cores_are_registrations_of_their_own(self):
         self.start("--memory-ratio", "1", "--memory-unit", "512Mi", "--cores")
