@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/byte_size.h"
+#include "device_plugin/device_files.h"
 
 namespace nvs::plugin {
 namespace {
@@ -58,6 +59,28 @@ void give_gpus(const std::vector<std::string>& names, const std::string& first_u
         answer.cdi_devices.insert(answer.cdi_devices.end(), cdi_names.begin(), cdi_names.end());
         break;
     }
+  }
+}
+
+// NVIDIA's plugin leaves them to CDI where nothing else is asked for, and so do we.
+void give_device_files(const std::vector<std::size_t>& gpus, const Inventory& inventory,
+                       const Config& config, ContainerAnswer& answer) {
+  const bool is_all_cdi =
+      std::all_of(config.device_lists.begin(), config.device_lists.end(), [](DeviceList list) {
+        return list == DeviceList::cdi_annotations || list == DeviceList::cdi_cri;
+      });
+  if (!config.passes_device_files || is_all_cdi) return;
+  std::string root = config.device_root;
+  while (root.ends_with('/')) root.pop_back();
+  const auto give = [&](const std::string& path, bool is_optional) {
+    const DeviceFile file{path, root + path, is_optional};
+    if (std::find(answer.devices.begin(), answer.devices.end(), file) == answer.devices.end()) {
+      answer.devices.push_back(file);
+    }
+  };
+  for (const char* path : kControlFiles) give(path, true);
+  for (const std::size_t gpu : gpus) {
+    for (const std::string& path : inventory.gpus[gpu].device_files) give(path, false);
   }
 }
 
@@ -134,6 +157,7 @@ tl::expected<ContainerAnswer, AllocateError> allocate(const std::vector<std::str
   answer.envs["NVSHARE_SLOT"] = joined(ids);
   give_gpus(gpu_names(gpus, inventory, config.device_names), inventory.gpus[gpus.front()].uuid,
             config, answer);
+  give_device_files(gpus, inventory, config, answer);
   give_library(ids, config, host, answer);
   return answer;
 }

@@ -34,10 +34,19 @@ struct Mount {
   bool operator==(const Mount&) const = default;
 };
 
+// A device file, to be read and written.
+struct DeviceFile {
+  std::string container_path;
+  std::string host_path;
+  bool is_optional = false;  // passed only if it is there
+  bool operator==(const DeviceFile&) const = default;
+};
+
 // All mounts are read-only.
 struct ContainerAnswer {
   std::map<std::string, std::string> envs;
   std::vector<Mount> mounts;
+  std::vector<DeviceFile> devices;
   std::map<std::string, std::string> annotations;
   std::vector<std::string> cdi_devices;
 };

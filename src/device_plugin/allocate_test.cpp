@@ -105,6 +105,29 @@ TEST_F(AllocateTest, DeviceListsAsNvidiasPluginHasThem) {
                    "nvidia.com/gpu=" + test_uuid(0) + ",nvidia.com/gpu=" + test_uuid(1)}}));
 }
 
+TEST_F(AllocateTest, DeviceFilesAreNamedWhereTheSettingsSaySo) {
+  EXPECT_TRUE(give({first_}).devices.empty());
+  config_.passes_device_files = true;
+  EXPECT_EQ(give({second_, first_, same_gpu_}).devices,
+            (std::vector<DeviceFile>{{"/dev/nvidiactl", "/dev/nvidiactl", true},
+                                     {"/dev/nvidia-uvm", "/dev/nvidia-uvm", true},
+                                     {"/dev/nvidia-uvm-tools", "/dev/nvidia-uvm-tools", true},
+                                     {"/dev/nvidia-modeset", "/dev/nvidia-modeset", true},
+                                     {"/dev/nvidia1", "/dev/nvidia1", false},
+                                     {"/dev/nvidia0", "/dev/nvidia0", false}}));
+  config_.device_root = "/run/nvidia/driver/";
+  const std::vector<DeviceFile> below = give({first_}).devices;
+  ASSERT_EQ(below.size(), 5U);
+  EXPECT_EQ(below[4], (DeviceFile{"/dev/nvidia0", "/run/nvidia/driver/dev/nvidia0", false}));
+  config_.device_lists = {DeviceList::cdi_annotations, DeviceList::envvar};
+  EXPECT_EQ(give({first_}).devices.size(), 5U);
+  config_.device_lists = {DeviceList::cdi_annotations, DeviceList::cdi_cri};
+  EXPECT_TRUE(give({first_}).devices.empty());
+  config_.cores.is_offered = true;
+  config_.device_lists = {DeviceList::envvar};
+  EXPECT_TRUE(give({test_uuid(0) + "::c1"}, 1).devices.empty());
+}
+
 TEST_F(AllocateTest, MemoryAndCoresSetLimitsAndNothingElse) {
   config_.memory.is_offered = config_.cores.is_offered = true;
   ContainerAnswer answer = give({test_uuid(0) + "::m1", test_uuid(1) + "::m0"}, 1);

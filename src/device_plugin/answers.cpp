@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <unistd.h>
+
 namespace nvs::plugin {
 
 using Guard = std::lock_guard<std::mutex>;
@@ -28,6 +30,8 @@ const OfferedResource* Offer::find(const std::string& resource) const {
   }
   return nullptr;
 }
+
+bool Answers::is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 void Answers::set_offer(std::shared_ptr<const Offer> offer) {
   const Guard guard(lock_);
@@ -121,7 +125,11 @@ tl::expected<ContainerAnswer, AllocateError> Answers::allocate(
         AllocateError{AllocateError::Kind::unknown_device, resource + " is not offered any more"});
   }
   auto answer = plugin::allocate(ids, *found, offer_->inventory, offer_->config, offer_->host);
-  if (answer) usage_.allocated(now, resource, ids);
+  if (!answer) return answer;
+  std::erase_if(answer->devices, [this](const DeviceFile& file) {
+    return file.is_optional && !has_file_(file.container_path);
+  });
+  usage_.allocated(now, resource, ids);
   return answer;
 }
 

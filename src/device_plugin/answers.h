@@ -4,6 +4,7 @@
 // calls take it from here, and no lock is held for longer than that takes.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,11 @@ struct ListedDevice {
 
 class Answers {
  public:
+  // Whether a file is there. Device files come with the driver's modules, which may be loaded late.
+  using HasFile = std::function<bool(const std::string& path)>;
+  static bool is_there(const std::string& path);
+  explicit Answers(HasFile has_file = is_there) : has_file_(std::move(has_file)) {}
+
   void set_offer(std::shared_ptr<const Offer> offer);
   std::shared_ptr<const Offer> offer() const;
   // Of whole GPUs, by UUID: all devices of an unhealthy one are.
@@ -59,6 +65,7 @@ class Answers {
                                                         const std::vector<std::string>& ids);
 
  private:
+  HasFile has_file_;
   mutable std::mutex lock_;  // of all that follows
   std::shared_ptr<const Offer> offer_ = std::make_shared<Offer>();
   std::set<std::string> unhealthy_;

@@ -69,6 +69,10 @@ struct Config {
   std::vector<DeviceList> device_lists = {DeviceList::envvar};
   DeviceNames device_names = DeviceNames::uuid;
   std::string cdi_annotation_prefix = "cdi.k8s.io/";
+  // Device files of the GPU are named to the kubelet too, so that it allows them itself; on the
+  // host they are below this folder.
+  bool passes_device_files = false;
+  std::string device_root = "/";
   Spread spread = Spread::distributed;
   bool fails_requests_greater_than_one = false;
   bool fails_without_gpus = true;

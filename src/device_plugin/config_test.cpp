@@ -56,6 +56,25 @@ TEST(NvidiaConfig, AFileIsAcceptedAsItIs) {
   EXPECT_EQ(config.warnings[1], "config.yaml:11: flags.gfd has no effect here");
 }
 
+TEST(NvidiaConfig, DeviceFilesCanBePassed) {
+  EXPECT_FALSE(good_config(kTutorial).passes_device_files);
+  const std::string plugin = "  plugin: {passDeviceSpecs: true}\n";
+  Config config = good_config("flags:\n" + plugin);
+  EXPECT_TRUE(config.passes_device_files);
+  EXPECT_EQ(config.device_root, "/");
+  EXPECT_TRUE(config.warnings.empty());
+  config = good_config("flags:\n  nvidiaDriverRoot: /run/driver\n" + plugin);
+  EXPECT_EQ(config.device_root, "/run/driver");
+  EXPECT_TRUE(config.warnings.empty());
+  config = good_config("flags:\n  nvidiaDriverRoot: /run/driver\n  nvidiaDevRoot: /\n" + plugin);
+  EXPECT_EQ(config.device_root, "/");
+  ASSERT_EQ(config.warnings.size(), 1U);
+  EXPECT_NE(config.warnings[0].find(":2: flags.nvidiaDriverRoot"), std::string::npos);
+  EXPECT_EQ(complaint_about("flags:\n  nvidiaDevRoot: dev\n" + plugin),
+            "config.yaml:2: flags.nvidiaDevRoot must begin with /");
+  EXPECT_TRUE(good_config("version: nvshare/v1\npassDeviceSpecs: true\n").passes_device_files);
+}
+
 TEST(NvidiaConfig, RenamedResourcesAreShared) {
   const Config config = good_config(
       "version: v1\nsharing:\n  timeSlicing:\n    renameByDefault: true\n    resources:\n"

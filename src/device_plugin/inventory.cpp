@@ -24,6 +24,7 @@ class InventoryMaker {
   Parsed<Inventory> make() {
     add_slots();
     if (config_.offers_the_rest) add_the_rest();
+    if (config_.passes_device_files) remark_missing_files();
     if (config_.memory.is_offered) add_memory();
     if (config_.cores.is_offered) add_cores();
     for (const OfferedResource& resource : inventory_.resources) {
@@ -78,6 +79,13 @@ class InventoryMaker {
       const bool is_by_profile = config_.mig_names == MigNames::by_profile && !profile.empty();
       const std::string name = is_by_profile ? "nvidia.com/mig-" + profile : kNvidiaResource;
       add(resource_of(name, DeviceKind::slot), gpu, 1);
+    }
+  }
+
+  void remark_missing_files() {
+    for (const OfferedGpu& gpu : inventory_.gpus) {
+      if (!gpu.device_files.empty()) continue;
+      inventory_.remarks.push_back(gpu.uuid + ": its device files are not known, and not passed");
     }
   }
 

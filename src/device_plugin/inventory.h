@@ -24,6 +24,7 @@ struct OfferedGpu {
   std::uint64_t memory_bytes = 0;
   std::optional<int> numa_node;
   std::string index = {};  // NVML's number of it, "2" or "2:1", whatever else is offered
+  std::vector<std::string> device_files = {};  // its own ones in /dev; none if they are not known
 };
 
 struct OfferedDevice {

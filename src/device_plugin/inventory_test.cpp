@@ -72,6 +72,17 @@ TEST(Inventories, MemoryIsNeverPromisedBeyondTheRatio) {
   EXPECT_EQ(none->remarks.size(), 1U);
 }
 
+TEST(Inventories, DeviceFilesThatAreNotKnownAreSaid) {
+  Config config;
+  std::vector<OfferedGpu> gpus = test_gpus(2);
+  gpus[1].device_files.clear();
+  EXPECT_TRUE(make_inventory(gpus, config)->remarks.empty());
+  config.passes_device_files = true;
+  const auto inventory = make_inventory(gpus, config);
+  ASSERT_EQ(inventory->remarks.size(), 1U);
+  EXPECT_TRUE(inventory->remarks[0].starts_with(test_uuid(1)));
+}
+
 TEST(Inventories, MoreThanAKubeletTakesIsRefused) {
   Config config;
   config.memory.is_offered = true;

@@ -9,6 +9,7 @@
 #include "base/byte_size.h"
 #include "base/result.h"
 #include "device_plugin/cdi_spec.h"
+#include "device_plugin/device_files.h"
 #include "nvml/gpus.h"
 #include "os/file_text.h"
 #include "wire/messages.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::size_t kConfigFileMax = std::size_t{2} << 20U;
 constexpr std::size_t kCdiFileMax = std::size_t{16} << 20U;
+constexpr std::size_t kMigMinorsMax = std::size_t{1} << 20U;
 constexpr const char* kSysfs = "/sys";
 
 std::string cdi_path(const PluginOptions& options) {
@@ -41,6 +43,8 @@ Parsed<LoadedConfig> load_config(const PluginOptions& options) {
 Parsed<std::vector<OfferedGpu>> find_offered_gpus(const Nvml& nvml, std::string& remarks) {
   const auto found = find_gpus(nvml, remarks);
   if (!found) return tl::unexpected(found.error().message());
+  // Where there are no MIG instances there may be no such file.
+  const std::string mig_minors = os::read_file(kMigMinorsPath, kMigMinorsMax).value_or("");
   std::vector<OfferedGpu> gpus;
   for (const Gpu& gpu : *found) {
     gpus.push_back({.uuid = gpu.uuid,
@@ -48,7 +52,8 @@ Parsed<std::vector<OfferedGpu>> find_offered_gpus(const Nvml& nvml, std::string&
                     .mig_profile = gpu.is_mig ? mig_profile_of(gpu.name) : "",
                     .memory_bytes = gpu.memory_bytes,
                     .numa_node = numa_node_of(gpu.pci, kSysfs),
-                    .index = gpu.index});
+                    .index = gpu.index,
+                    .device_files = device_files_of(gpu, mig_minors)});
   }
   return gpus;
 }

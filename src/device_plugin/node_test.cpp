@@ -120,6 +120,28 @@ TEST(Answers, AllDevicesOfABrokenGpuAreUnhealthy) {
   EXPECT_FALSE(answers.prefer(Instant(), "other", {}));
 }
 
+TEST(Answers, ControlFilesArePassedIfTheyAreThere) {
+  Offer offer;
+  offer.config.passes_device_files = true;
+  offer.inventory = *make_inventory(test_gpus(1), offer.config);
+  bool has_uvm = false;
+  Answers answers([&has_uvm](const std::string& path) {
+    EXPECT_NE(path, "/dev/nvidia0") << "what a GPU cannot do without is never left out";
+    return path == "/dev/nvidiactl" || (has_uvm && path == "/dev/nvidia-uvm");
+  });
+  answers.set_offer(std::make_shared<Offer>(offer));
+  const auto paths = [&answers] {
+    std::vector<std::string> found;
+    const auto answer = answers.allocate(Instant(), "nvshare.com/gpu", {test_uuid(0) + "::0"});
+    for (const DeviceFile& file : answer->devices) found.push_back(file.host_path);
+    return found;
+  };
+  EXPECT_EQ(paths(), (std::vector<std::string>{"/dev/nvidiactl", "/dev/nvidia0"}));
+  has_uvm = true;  // its module was loaded since
+  EXPECT_EQ(paths(),
+            (std::vector<std::string>{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0"}));
+}
+
 TEST(Probes, AnswerWhatTheyAreAsked) {
   const auto first_line = [](const std::string& request, const std::string& why_not) {
     const std::string text = ProbeServer::answer(request, [&] { return why_not; });

@@ -62,10 +62,11 @@ class NvidiaFile {
   }
 
   Parsed<void> read_flags(const YAML::Node& node) {
-    const std::vector<std::string> others = {
-        "mpsRoot",    "nvidiaDriverRoot", "nvidiaDevRoot",     "gdrcopyEnabled",
-        "gdsEnabled", "mofedEnabled",     "useNodeFeatureAPI", "deviceDiscoveryStrategy"};
-    std::vector<std::string> known = {"migStrategy", "failOnInitError", "plugin", "gfd"};
+    const std::vector<std::string> others = {"mpsRoot",           "gdrcopyEnabled",
+                                             "gdsEnabled",        "mofedEnabled",
+                                             "useNodeFeatureAPI", "deviceDiscoveryStrategy"};
+    std::vector<std::string> known = {"migStrategy", "failOnInitError",  "plugin",
+                                      "gfd",         "nvidiaDriverRoot", "nvidiaDevRoot"};
     known.insert(known.end(), others.begin(), others.end());
     const auto flags = NVS_TRY(section(node, "flags", known));
     if (const auto word = NVS_TRY(flags.text("migStrategy"))) {
@@ -77,12 +78,28 @@ class NvidiaFile {
     config_.fails_without_gpus = NVS_TRY(flags.flag("failOnInitError")).value_or(true);
     warn_if_meant(flags, others);
     if (flags.has("plugin")) NVS_TRY(read_plugin(flags.value("plugin")));
+    NVS_TRY(read_roots(flags));
     if (flags.has("gfd")) {
       NVS_TRY(
           section(flags.value("gfd"), "flags.gfd",
                   {"oneshot", "noTimestamp", "sleepInterval", "outputFile", "machineTypeFile"}));
       warn(flags, "gfd");
     }
+    return {};
+  }
+
+  // One says where device files are; the other one does where that one is silent.
+  Parsed<void> read_roots(const YamlSection& flags) {
+    std::vector<std::string> unused = {"nvidiaDriverRoot", "nvidiaDevRoot"};
+    if (config_.passes_device_files && (flags.has(unused[0]) || flags.has(unused[1]))) {
+      const std::size_t used = flags.has("nvidiaDevRoot") ? 1 : 0;
+      config_.device_root = *NVS_TRY(flags.text(unused[used]));
+      if (!config_.device_root.starts_with('/')) {
+        return tl::unexpected(flags.complaint(unused[used], "must begin with /"));
+      }
+      unused.erase(unused.begin() + static_cast<std::ptrdiff_t>(used));
+    }
+    warn_if_meant(flags, unused);
     return {};
   }
 
@@ -102,7 +119,8 @@ class NvidiaFile {
       config_.cdi_annotation_prefix = *prefix;
     }
     NVS_TRY(read_spread(plugin, "sharedDevicesAllocationPolicy", config_));
-    warn_if_meant(plugin, {"passDeviceSpecs", "nvidiaCTKPath", "containerDriverRoot"});
+    config_.passes_device_files = NVS_TRY(plugin.flag("passDeviceSpecs")).value_or(false);
+    warn_if_meant(plugin, {"nvidiaCTKPath", "containerDriverRoot"});
     return {};
   }
 

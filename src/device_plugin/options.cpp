@@ -26,6 +26,7 @@ constexpr const char* kFooter =
     "  replicas: 10                      virtual devices of each GPU\n"
     "  injection: ld-so-preload          or cdi-cri, env\n"
     "  deviceListStrategy: envvar        or volume-mounts, cdi-annotations, cdi-cri; or a list\n"
+    "  passDeviceSpecs: false            name the GPU's device files to the kubelet as well\n"
     "  allocationPolicy: distributed     or packed\n"
     "  failRequestsGreaterThanOne: false\n"
     "  memory: {resource: nvshare.com/gpu-memory, unit: 1Gi, ratio: 1.0}\n"

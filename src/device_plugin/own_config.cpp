@@ -84,7 +84,7 @@ Parsed<Config> parse_own_config(const YAML::Node& root, const std::string& file)
   const auto top = NVS_TRY(YamlSection::read(
       file, root, "",
       {"version", "resource", "replicas", "failRequestsGreaterThanOne", "injection",
-       "deviceListStrategy", "allocationPolicy", "memory", "cores"}));
+       "deviceListStrategy", "passDeviceSpecs", "allocationPolicy", "memory", "cores"}));
   Config config;
   NVS_TRY(read_resource(top, config));
   if (const auto word = NVS_TRY(top.text("injection"))) {
@@ -95,6 +95,7 @@ Parsed<Config> parse_own_config(const YAML::Node& root, const std::string& file)
     config.injection = *injection;
   }
   NVS_TRY(read_device_lists(top, config));
+  config.passes_device_files = NVS_TRY(top.flag("passDeviceSpecs")).value_or(false);
   NVS_TRY(read_spread(top, "allocationPolicy", config));
   if (top.has("memory")) NVS_TRY(read_memory(file, top.value("memory"), config));
   if (top.has("cores")) NVS_TRY(read_cores(file, top.value("cores"), config));

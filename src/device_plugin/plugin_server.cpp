@@ -39,6 +39,12 @@ void fill(const ContainerAnswer& answer, v1beta1::ContainerAllocateResponse& out
     to->set_host_path(mount.host_path);
     to->set_read_only(true);
   }
+  for (const DeviceFile& file : answer.devices) {
+    v1beta1::DeviceSpec* to = out.add_devices();
+    to->set_container_path(file.container_path);
+    to->set_host_path(file.host_path);
+    to->set_permissions("rw");
+  }
   for (const std::string& name : answer.cdi_devices) out.add_cdi_devices()->set_name(name);
 }
 

@@ -19,7 +19,8 @@ inline OfferedGpu test_gpu(unsigned number) {
           .mig_profile = "",
           .memory_bytes = 16 * kGiB,
           .numa_node = std::nullopt,
-          .index = std::to_string(number)};
+          .index = std::to_string(number),
+          .device_files = {"/dev/nvidia" + std::to_string(number)}};
 }
 
 inline std::vector<OfferedGpu> test_gpus(unsigned count) {

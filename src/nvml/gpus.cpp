@@ -54,7 +54,9 @@ class Finder {
     const PciAddress pci = nvml_.pci(*device).value_or(last_pci_);
     last_pci_ = pci;
     const NvmlResult<std::string> uuid = nvml_.uuid(*device);
+    const NvmlResult<unsigned> minor = nvml_.minor_number(*device);
     for (Gpu& gpu : found) {
+      if (minor) gpu.minor_number = *minor;
       gpu.pci = pci;
       gpu.parent_uuid = uuid.value_or(gpu.uuid);
       gpus_.push_back(std::move(gpu));
@@ -84,6 +86,7 @@ class Finder {
       const std::string own_number = number + ":" + std::to_string(instance.index);
       for (Gpu& gpu : describe(instance.device, own_number, "a MIG instance of " + label)) {
         gpu.is_mig = true;
+        if (const auto ids = nvml_.instance_ids(instance.device)) gpu.instance = *ids;
         instances.push_back(std::move(gpu));
       }
     }

@@ -29,6 +29,8 @@ struct Gpu {
   // As NVML and nvidia-smi number it: "2", or "2:1" for an instance. GPUs that are out of reach
   // keep their numbers, so this is not its place in a list.
   std::string index = {};
+  std::optional<unsigned> minor_number = {};  // of /dev/nvidiaN, its own or its parent's
+  std::optional<InstanceIds> instance = {};   // of a MIG instance
   // The GPU itself, or the one that it is an instance of: what breaks there breaks here.
   std::string parent_uuid = {};
   // An MPS server works on this GPU: it merges tenants' work, so that windows mean nothing there.

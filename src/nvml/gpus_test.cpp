@@ -95,8 +95,12 @@ TEST_F(GpusTest, InstancesReplaceTheirGpu) {
   EXPECT_TRUE(gpus->at(0).is_mig && gpus->at(1).is_mig);
   EXPECT_EQ(gpus->at(0).index, "1:0");
   EXPECT_EQ(gpus->at(1).index, "1:2");
+  EXPECT_EQ(gpus->at(0).minor_number, 5U);
+  EXPECT_EQ(gpus->at(1).instance, (InstanceIds{.gpu_instance = 9, .compute_instance = 2}));
   EXPECT_EQ(gpus->at(2).name, "Fake 0");
   EXPECT_FALSE(gpus->at(2).is_mig);
+  EXPECT_FALSE(gpus->at(2).instance);
+  EXPECT_EQ(gpus->at(2).minor_number, 4U);
 }
 
 TEST_F(GpusTest, InstancesThatProgramsCannotNameAreOneGpu) {

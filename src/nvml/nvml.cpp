@@ -120,6 +120,14 @@ NvmlResult<PciAddress> Nvml::pci(nvmlDevice_t device) const {
   return PciAddress{info.domain, info.bus, info.device};
 }
 
+NvmlResult<unsigned> Nvml::minor_number(nvmlDevice_t device) const {
+  unsigned number = 0;
+  const nvmlReturn_t result = first_of<decltype(nvmlDeviceGetMinorNumber)>(
+      library_.get(), {"nvmlDeviceGetMinorNumber"}, device, &number);
+  if (result != NVML_SUCCESS) return tl::unexpected(words(result));
+  return number;
+}
+
 NvmlResult<std::uint64_t> Nvml::memory_bytes(nvmlDevice_t device) const {
   nvmlMemory_v2_t memory{};
   memory.version = nvmlMemory_v2;
@@ -165,6 +173,18 @@ std::vector<MigInstance> Nvml::mig_instances(nvmlDevice_t device) const {
       instances.push_back({.index = index, .device = instance});
   }
   return instances;
+}
+
+NvmlResult<InstanceIds> Nvml::instance_ids(nvmlDevice_t instance) const {
+  InstanceIds ids;
+  nvmlReturn_t result = first_of<decltype(nvmlDeviceGetGpuInstanceId)>(
+      library_.get(), {"nvmlDeviceGetGpuInstanceId"}, instance, &ids.gpu_instance);
+  if (result == NVML_SUCCESS) {
+    result = first_of<decltype(nvmlDeviceGetComputeInstanceId)>(
+        library_.get(), {"nvmlDeviceGetComputeInstanceId"}, instance, &ids.compute_instance);
+  }
+  if (result != NVML_SUCCESS) return tl::unexpected(words(result));
+  return ids;
 }
 
 template <class Info>

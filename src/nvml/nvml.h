@@ -29,6 +29,13 @@ struct MigInstance {
   nvmlDevice_t device = nullptr;
 };
 
+// By which the driver knows an instance of a GPU.
+struct InstanceIds {
+  unsigned gpu_instance = 0;
+  unsigned compute_instance = 0;
+  bool operator==(const InstanceIds&) const = default;
+};
+
 // What the driver says of a GPU on which something went wrong.
 struct XidEvent {
   std::optional<std::string> uuid;  // nothing: the GPU does not even say who it is
@@ -56,6 +63,8 @@ class Nvml {
   NvmlResult<std::string> uuid(nvmlDevice_t device) const;
   NvmlResult<std::string> name(nvmlDevice_t device) const;
   NvmlResult<PciAddress> pci(nvmlDevice_t device) const;
+  // N of /dev/nvidiaN.
+  NvmlResult<unsigned> minor_number(nvmlDevice_t device) const;
   // What programs can have: the total, less what the driver keeps for itself where NVML says how
   // much that is.
   NvmlResult<std::uint64_t> memory_bytes(nvmlDevice_t device) const;
@@ -64,6 +73,7 @@ class Nvml {
 
   bool in_mig_mode(nvmlDevice_t device) const;
   std::vector<MigInstance> mig_instances(nvmlDevice_t device) const;
+  NvmlResult<InstanceIds> instance_ids(nvmlDevice_t instance) const;
 
   bool has_mps_clients(nvmlDevice_t device) const;
   std::vector<unsigned> compute_pids(nvmlDevice_t device) const;

@@ -118,6 +118,11 @@ nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char* uuid, unsigned length)
   print_uuid(device, uuid, length);
   return NVML_SUCCESS;
 }
+// Drivers do not promise that it is the index.
+nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned* number) {
+  *number = 4 + number_of(device);
+  return NVML_SUCCESS;
+}
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char* name, unsigned length) {
   std::snprintf(name, length, "Fake %u", number_of(device));
   return NVML_SUCCESS;
@@ -154,6 +159,16 @@ nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned i
   if (number_of(device) != 1 || (index != 0 && index != 2) || is_set("no_instances"))
     return NVML_ERROR_NOT_FOUND;
   *instance = device_of(8 + index);
+  return NVML_SUCCESS;
+}
+nvmlReturn_t nvmlDeviceGetGpuInstanceId(nvmlDevice_t device, unsigned* id) {
+  if (number_of(device) < kGpus) return NVML_ERROR_INVALID_ARGUMENT;
+  *id = number_of(device) - 1;
+  return NVML_SUCCESS;
+}
+nvmlReturn_t nvmlDeviceGetComputeInstanceId(nvmlDevice_t device, unsigned* id) {
+  if (number_of(device) < kGpus) return NVML_ERROR_INVALID_ARGUMENT;
+  *id = number_of(device) % 8;
   return NVML_SUCCESS;
 }
 nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, unsigned* count,

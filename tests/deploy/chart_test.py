@@ -222,6 +222,13 @@ class DevicePlugin(ChartCase):
             asked = container[f"{probe}Probe"]["httpGet"]
             self.assertEqual(asked, {"path": path, "port": "probes"})
 
+    def test_it_sees_the_device_files_that_it_passes_on(self):
+        manifests = self.render()
+        for name, words in (("device-plugin", "compute,utility"), ("scheduler", "utility")):
+            (container,) = pod_of(self.one(manifests, "DaemonSet", f"nvshare-{name}"))["containers"]
+            given = {one["name"]: one.get("value") for one in container["env"]}
+            self.assertEqual(given["NVIDIA_DRIVER_CAPABILITIES"], words)
+
     def test_what_else_it_offers(self):
         values = {"memoryRatio": 1.5, "offerCores": True, "replicas": 4}
         (plugin,) = self.plugins({"devicePlugin": values}).values()

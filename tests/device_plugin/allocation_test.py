@@ -133,6 +133,19 @@ class Containers(PluginCase):
             seen.add(index)
         self.assertEqual(seen, {"0", "1"})
 
+    def test_device_files_are_passed_where_the_settings_say_so(self):
+        file = self.folder / "config"
+        file.write_text("version: v1\nflags: {plugin: {passDeviceSpecs: true}}\n")
+        gpu = "nvidia.com/gpu"
+        self.start("--config-file", file, resource=gpu, devices=2)
+        answer = self.kubelet.admit("pod", nvidia_com__gpu=2)[gpu]
+        controls = ["nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset"]
+        wanted = [f"/dev/{name}" for name in controls if pathlib.Path("/dev", name).exists()]
+        wanted += ["/dev/nvidia0", "/dev/nvidia1"]
+        self.assertCountEqual([one.host_path for one in answer.devices], wanted)
+        for one in answer.devices:
+            self.assertEqual((one.container_path, one.permissions), (one.host_path, "rw"))
+
     def test_memory_and_cores_set_limits(self):
         self.start("--memory-ratio", "1.5", "--memory-unit", "256Mi", "--cores")
         self.wait_for_devices(200, "nvshare.com/gpu-core")

@@ -48,7 +48,8 @@ seccompProfile:
   type: RuntimeDefault
 {{- end }}
 
-{{/* NVIDIA's runtime gives the container NVML and the devices to ask. */}}
+{{/* NVIDIA's runtime gives the container NVML and the devices to ask; and what of the driver is named
+here. */}}
 {{- define "nvshare.env" -}}
 - name: NODE_NAME
   valueFrom:
@@ -57,7 +58,7 @@ seccompProfile:
 - name: NVIDIA_VISIBLE_DEVICES
   value: all
 - name: NVIDIA_DRIVER_CAPABILITIES
-  value: utility
+  value: {{ . }}
 {{- end }}
 
 {{- define "nvshare.updateStrategy" -}}
