@@ -95,9 +95,10 @@ std::vector<ListedDevice> Answers::devices(const std::string& resource) const {
   if (found == nullptr) return devices;
   for (const OfferedDevice& device : found->devices) {
     const OfferedGpu& gpu = offer_->inventory.gpus[device.gpu];
-    devices.push_back({.id = device.id,
-                       .is_healthy = !unhealthy_.contains(gpu.parent_uuid),
-                       .numa_node = gpu.numa_node});
+    devices.push_back(
+        {.id = device.id,
+         .is_healthy = !unhealthy_.contains(gpu.parent_uuid) && !unhealthy_.contains(gpu.uuid),
+         .numa_node = gpu.numa_node});
   }
   return devices;
 }

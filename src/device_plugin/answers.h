@@ -44,7 +44,7 @@ class Answers {
 
   void set_offer(std::shared_ptr<const Offer> offer);
   std::shared_ptr<const Offer> offer() const;
-  // Of whole GPUs, by UUID: all devices of an unhealthy one are.
+  // Of whole GPUs and of instances, by UUID: all devices of an unhealthy one are.
   void set_unhealthy(std::set<std::string> gpus);
   // By UUID; GPUs that are not there have none.
   void set_loads(std::map<std::string, double> loads);

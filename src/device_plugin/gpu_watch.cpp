@@ -63,7 +63,10 @@ void GpuWatch::wait_once() {
     return sleep();
   }
   if (!*event) return;
-  post_({.gpu = (*event)->uuid.value_or(""), .xid = (*event)->xid});
+  post_({.gpu = (*event)->uuid.value_or(""),
+         .xid = (*event)->xid,
+         .gpu_instance = (*event)->gpu_instance,
+         .compute_instance = (*event)->compute_instance});
   if (!(*event)->uuid) ask_all();
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +19,9 @@ struct GpuNews {
   std::string gpu;           // UUID of a whole GPU; empty: it could not even say who it is
   std::uint64_t xid = 0;     // 0: it was asked, and `silence` says how that went
   std::string silence = {};  // why it does not answer; empty: it does
+  // Of an Xid, as XidEvent has them.
+  std::optional<unsigned> gpu_instance = {};
+  std::optional<unsigned> compute_instance = {};
 };
 
 class GpuWatch {

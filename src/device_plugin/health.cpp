@@ -45,6 +45,21 @@ Parsed<HealthRules> parse_health_rules(const std::string& disabled, const std::s
   return rules;
 }
 
+std::set<std::string> patients_of(const std::vector<OfferedGpu>& gpus, const std::string& gpu,
+                                  std::optional<unsigned> gpu_instance,
+                                  std::optional<unsigned> compute_instance) {
+  if (!gpu_instance) return {gpu};
+  std::set<std::string> patients;
+  for (const OfferedGpu& offered : gpus) {
+    if (offered.parent_uuid != gpu) continue;
+    const auto& ids = offered.instance;
+    const bool is_other = ids && (ids->gpu_instance != *gpu_instance ||
+                                  (compute_instance && ids->compute_instance != *compute_instance));
+    if (!is_other) patients.insert(offered.uuid);
+  }
+  return patients;
+}
+
 bool Health::xid(Instant now, const std::string& gpu, std::uint64_t xid) {
   if (!rules_.watches || rules_.ignored_xids.contains(xid)) return false;
   const bool was_healthy = is_healthy(gpu);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which GPUs the kubelet may give away: none on which the driver has reported a critical error, or
 // that do not answer. Such a GPU comes back when it answers and has been quiet for a while, each
-// time later if it breaks again soon. It is the GPU that is healthy or not, so all its devices are.
+// time later if it breaks again soon. It is the GPU that is healthy or not, so all its devices are;
+// but of a GPU in MIG mode only those of an instance, where the driver says that it was there.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,11 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/instant.h"
 #include "device_plugin/config.h"
+#include "device_plugin/inventory.h"
 
 namespace nvs::plugin {
 
@@ -25,6 +28,12 @@ struct HealthRules {
 // DP_ENABLE_HEALTHCHECKS (a list of those not to ignore), as NVIDIA's plugin has them.
 Parsed<HealthRules> parse_health_rules(const std::string& disabled, const std::string& enabled);
 
+// Who of the inventory an error is about, by UUID: the whole GPU, or those of its instances that
+// the driver names. An instance whose ids are not known is meant by all of them.
+std::set<std::string> patients_of(const std::vector<OfferedGpu>& gpus, const std::string& gpu,
+                                  std::optional<unsigned> gpu_instance,
+                                  std::optional<unsigned> compute_instance);
+
 class Health {
  public:
   static constexpr Duration kQuietFirst = Duration::from_s(300);
@@ -34,7 +43,7 @@ class Health {
 
   explicit Health(HealthRules rules) : rules_(std::move(rules)) {}
 
-  // Each says whether a GPU changed. GPUs are whole ones, by UUID.
+  // Each says whether a GPU changed. GPUs are whole ones or instances, by UUID.
   bool xid(Instant now, const std::string& gpu, std::uint64_t xid);
   bool answered(Instant now, const std::string& gpu);
   bool did_not_answer(Instant now, const std::string& gpu, const std::string& why);

@@ -23,6 +23,27 @@ TEST(HealthRules, AreThoseOfNvidiasPlugin) {
   EXPECT_FALSE(parse_health_rules("", "7x"));
 }
 
+TEST(Health, AnErrorIsOfTheInstancesThatTheDriverNames) {
+  const auto gpu = [](const char* uuid, const char* parent, std::optional<InstanceIds> instance) {
+    OfferedGpu made;
+    made.uuid = uuid;
+    made.parent_uuid = parent;
+    made.instance = instance;
+    return made;
+  };
+  using Names = std::set<std::string>;
+  const std::vector<OfferedGpu> gpus = {
+      gpu("MIG-a1", "GPU-a", InstanceIds{1, 0}), gpu("MIG-a1b", "GPU-a", InstanceIds{1, 1}),
+      gpu("MIG-a2", "GPU-a", InstanceIds{2, 0}), gpu("MIG-b1", "GPU-b", InstanceIds{1, 0}),
+      gpu("GPU-c", "GPU-c", std::nullopt),       gpu("MIG-d", "GPU-d", std::nullopt)};
+  EXPECT_EQ(patients_of(gpus, "GPU-a", 1, 1), Names{"MIG-a1b"});
+  EXPECT_EQ(patients_of(gpus, "GPU-a", 1, std::nullopt), (Names{"MIG-a1", "MIG-a1b"}));
+  EXPECT_EQ(patients_of(gpus, "GPU-a", std::nullopt, std::nullopt), Names{"GPU-a"});
+  EXPECT_EQ(patients_of(gpus, "GPU-a", 7, 0), Names{}) << "it is not offered";
+  EXPECT_EQ(patients_of(gpus, "GPU-c", 1, 0), Names{"GPU-c"});
+  EXPECT_EQ(patients_of(gpus, "GPU-d", 1, 0), Names{"MIG-d"}) << "its ids are not known";
+}
+
 TEST(Health, ACriticalErrorTakesTheGpuAway) {
   Health health{HealthRules{}};
   for (const std::uint64_t xid : {13U, 31U, 43U, 45U, 68U, 109U}) {

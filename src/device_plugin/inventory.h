@@ -10,6 +10,7 @@
 
 #include "device_plugin/config.h"
 #include "device_plugin/device_id.h"
+#include "nvml/nvml.h"
 
 namespace nvs::plugin {
 
@@ -24,6 +25,7 @@ struct OfferedGpu {
   std::uint64_t memory_bytes = 0;
   std::optional<int> numa_node;
   std::string index = {};  // NVML's number of it, "2" or "2:1", whatever else is offered
+  std::optional<InstanceIds> instance = {};    // of a MIG instance, where they are known
   std::vector<std::string> device_files = {};  // its own ones in /dev; none if they are not known
 };
 

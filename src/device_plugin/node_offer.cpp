@@ -53,6 +53,7 @@ Parsed<std::vector<OfferedGpu>> find_offered_gpus(const Nvml& nvml, std::string&
                     .memory_bytes = gpu.memory_bytes,
                     .numa_node = numa_node_of(gpu.pci, kSysfs),
                     .index = gpu.index,
+                    .instance = gpu.instance,
                     .device_files = device_files_of(gpu, mig_minors)});
   }
   return gpus;

@@ -120,6 +120,26 @@ TEST(Answers, AllDevicesOfABrokenGpuAreUnhealthy) {
   EXPECT_FALSE(answers.prefer(Instant(), "other", {}));
 }
 
+TEST(Answers, AnInstanceIsUnhealthyAloneOrWithItsGpu) {
+  Offer offer;
+  std::vector<OfferedGpu> gpus = test_gpus(2);
+  gpus[0].parent_uuid = gpus[1].parent_uuid = "GPU-whole";
+  offer.inventory = *make_inventory(gpus, offer.config);
+  Answers answers;
+  answers.set_offer(std::make_shared<Offer>(offer));
+  const auto healthy = [&answers] {
+    std::size_t count = 0;
+    for (const ListedDevice& device : answers.devices("nvshare.com/gpu")) {
+      count += device.is_healthy ? 1 : 0;
+    }
+    return count;
+  };
+  answers.set_unhealthy({test_uuid(1)});
+  EXPECT_EQ(healthy(), 10U);
+  answers.set_unhealthy({"GPU-whole"});
+  EXPECT_EQ(healthy(), 0U);
+}
+
 TEST(Answers, ControlFilesArePassedIfTheyAreThere) {
   Offer offer;
   offer.config.passes_device_files = true;

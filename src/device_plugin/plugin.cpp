@@ -210,7 +210,10 @@ void Plugin::take_news(const GpuNews& news) {
   bool is_changed = false;
   if (news.xid != 0) {
     log(Level::warning, "the driver reports an error", {{"gpu", news.gpu}, {"xid", news.xid}});
-    is_changed = health_.xid(now, news.gpu, news.xid);
+    for (const std::string& patient : patients_of(answers_.offer()->inventory.gpus, news.gpu,
+                                                  news.gpu_instance, news.compute_instance)) {
+      is_changed = health_.xid(now, patient, news.xid) || is_changed;
+    }
   } else if (news.silence.empty()) {
     is_changed = health_.answered(now, news.gpu);
   } else {
@@ -221,7 +224,10 @@ void Plugin::take_news(const GpuNews& news) {
 
 void Plugin::publish_health() {
   std::set<std::string> unhealthy;
-  for (const std::string& gpu : gpus_) {
+  std::set<std::string> all = gpus_;
+  const auto offer = answers_.offer();
+  for (const OfferedGpu& gpu : offer->inventory.gpus) all.insert(gpu.uuid);
+  for (const std::string& gpu : all) {
     const std::string reason = health_.reason(gpu);
     if (reason.empty()) {
       log(Level::info, "healthy", {{"gpu", gpu}});

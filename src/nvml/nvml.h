@@ -40,6 +40,9 @@ struct InstanceIds {
 struct XidEvent {
   std::optional<std::string> uuid;  // nothing: the GPU does not even say who it is
   std::uint64_t xid = 0;
+  // Where the driver can tell: of the instances of a GPU in MIG mode, those that it happened to.
+  std::optional<unsigned> gpu_instance = {};
+  std::optional<unsigned> compute_instance = {};
 };
 
 // An answer, or NVML's own words for why there is none.

@@ -4,6 +4,11 @@
 #include "nvml/symbols.h"
 
 namespace nvs {
+namespace {
+
+constexpr unsigned kNoInstance = ~0U;
+
+}  // namespace
 
 NvmlResult<nvmlEventSet_t> Nvml::make_event_set() const {
   nvmlEventSet_t set = nullptr;
@@ -27,7 +32,9 @@ NvmlResult<void> Nvml::listen(nvmlEventSet_t set, nvmlDevice_t gpu) const {
 NvmlResult<std::optional<XidEvent>> Nvml::wait_for_event(nvmlEventSet_t set,
                                                          unsigned timeout_ms) const {
   nvmlEventData_t data{};
-  // The first version fills the beginning of the struct, which is all that is read here.
+  // The first version of it fills the struct up to these.
+  data.gpuInstanceId = kNoInstance;
+  data.computeInstanceId = kNoInstance;
   const nvmlReturn_t result = first_of<decltype(nvmlEventSetWait)>(
       library_.get(), {"nvmlEventSetWait_v2", "nvmlEventSetWait"}, set, &data, timeout_ms);
   if (result == NVML_ERROR_TIMEOUT) return std::optional<XidEvent>{};
@@ -35,6 +42,10 @@ NvmlResult<std::optional<XidEvent>> Nvml::wait_for_event(nvmlEventSet_t set,
   if (data.eventType != nvmlEventTypeXidCriticalError) return std::optional<XidEvent>{};
   XidEvent event{.uuid = std::nullopt, .xid = data.eventData};
   if (auto name = uuid(data.device)) event.uuid = *std::move(name);
+  if (data.gpuInstanceId != kNoInstance) {
+    event.gpu_instance = data.gpuInstanceId;
+    if (data.computeInstanceId != kNoInstance) event.compute_instance = data.computeInstanceId;
+  }
   return event;
 }
 

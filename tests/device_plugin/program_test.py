@@ -11,7 +11,7 @@ import signal
 import subprocess
 import unittest
 
-from plugin_case import GPU, PATIENCE_S, PLUGIN, PluginCase, environment
+from plugin_case import BUILD, GPU, PATIENCE_S, PLUGIN, PluginCase, environment
 
 NVIDIA_GPU = "nvidia.com/gpu"
 
@@ -168,6 +168,25 @@ class Health(PluginCase):
         # It is known to the next stream as well.
         self.kubelet.restart()
         self.wait_for_devices(10)
+
+    def test_an_error_of_a_mig_instance_is_its_own(self):
+        # The fake's GPU 1 has two instances, and two other GPUs are whole.
+        fake = {
+            "NVSHARE_NVML": str(BUILD / "test/nvml/libfake_nvml.so"),
+            "NVSHARE_FAKE_NVML": "mig",
+            "NVSHARE_FAKE_NVML_EVENTS": str(self.events),
+        }
+        self.start(devices=40, **fake)
+
+        def gpus():
+            return {id_.split("-1122")[0] for id_ in self.kubelet.healthy(GPU)}
+
+        others = {"GPU-00000000", "GPU-00000002"}
+        self.break_gpu(1, "48 9 2")
+        self.wait_until(lambda: gpus() == {"MIG-00000008", *others}, "the loss of one instance")
+        # What the driver cannot put down to one is of all.
+        self.break_gpu(1, "79 -1 -1")
+        self.wait_until(lambda: gpus() == others, "the loss of the GPU")
 
     def test_checks_can_be_switched_off(self):
         self.start(DP_DISABLE_HEALTHCHECKS="all")
