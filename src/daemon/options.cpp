@@ -230,16 +230,6 @@ std::string read_log(const Words& words, const Environment& environment, Options
   return "";
 }
 
-std::string complaint(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_items_expected_max() == 0) continue;  // it is a flag
-    for (const std::string& value : option->results()) {
-      if (value.empty()) return option->get_name() + " needs a value";
-    }
-  }
-  return "";
-}
-
 // A number and the word after it; nothing if there is no number.
 std::optional<double> split(const std::string& text, std::string& word) {
   double number = 0;
@@ -281,8 +271,7 @@ tl::expected<Options, EarlyExit> parse_options(std::vector<std::string> argument
   Words words;
   declare(app, words, options);
   if (auto ended = parse_arguments(app, std::move(arguments))) return tl::unexpected(*ended);
-  std::string wrong = complaint(app);
-  if (wrong.empty()) wrong = read_folder(words, environment, options);
+  std::string wrong = read_folder(words, environment, options);
   if (wrong.empty()) wrong = read_policy(words, options);
   if (wrong.empty()) wrong = read_limits(words, options);
   if (wrong.empty()) wrong = read_gpu_memory(words, options);

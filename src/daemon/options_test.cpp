@@ -118,6 +118,7 @@ TEST(Options, MistakesAreNamed) {
       {{"--quota-period", "2m"}, "not '2m'"},
       {{"--host-memory", "much"}, "such as 64GiB, not 'much'"},
       {{"--folder", ""}, "--folder needs a value"},
+      {{"--folder=", "--log-level", "debug"}, "--folder needs a value"},
       {{"--folder", "x"}, "must be a path that begins with /"},
       {{"--log-level", "loud"}, "--log-level: "},
       {{"--nonsense"}, "--nonsense"},

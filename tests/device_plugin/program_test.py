@@ -56,6 +56,16 @@ class CommandLine(unittest.TestCase):
             self.assertIn(words, done.stderr)
             self.assertIn("--help", done.stderr)
 
+    def test_no_value_is_taken_for_another(self):
+        listed = self.run_with("--help").stdout
+        names = re.findall(r"^ +(--[a-z-]+) [A-Z\[]", listed, re.MULTILINE)
+        self.assertGreater(len(names), 15, listed)
+        for name in names:
+            for words in ((name, ""), (f"{name}=",)):
+                done = self.run_with(*words, "--check")
+                self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+                self.assertIn(f"{name} needs a value", done.stderr)
+
     def test_variables_count_where_no_flag_does(self):
         for variables, words in (
             ({"NVSHARE_VIRTUAL_DEVICES": "7"}, "nvshare.com/gpu: 7 of each GPU"),
