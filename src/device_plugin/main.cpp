@@ -3,12 +3,14 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include <unistd.h>
 
 #include "base/log.h"
+#include "device_plugin/kubelet_client.h"
 #include "device_plugin/node_offer.h"
 #include "device_plugin/options.h"
 #include "device_plugin/plugin.h"
@@ -18,6 +20,7 @@ namespace nvs::plugin {
 namespace {
 
 constexpr const char* kProgram = "nvshare-device-plugin";
+constexpr Duration kListPatience = Duration::from_s(10);
 
 int complain(const std::string& text, const char* hint) {
   std::fprintf(stderr, "%s: %s%s\n", kProgram, text.c_str(), hint);
@@ -32,6 +35,22 @@ int tell(const LoadedConfig& loaded) {
   return 0;
 }
 
+// For an uninstallation: as long as pods have devices, their containers may be restarted and need
+// the library. Of the kubelet's list, since the plugin that gave them away may be gone by then.
+int tell_holders(const PluginOptions& options) {
+  const auto pods = list_pods(options.pod_resources, kListPatience, std::stop_token());
+  if (!pods) {
+    std::fprintf(stderr, "%s: it is not known who has devices: %s: %s\n", kProgram,
+                 options.pod_resources.c_str(), pods.error().c_str());
+    return kExitFailed;
+  }
+  for (const SlotHolder& holder : pods->holders) {
+    std::printf("%s/%s has %s in its container %s\n", holder.space.c_str(), holder.pod.c_str(),
+                holder.slot.c_str(), holder.container.c_str());
+  }
+  return pods->holders.empty() ? 0 : kExitFailed;
+}
+
 int run(std::vector<std::string> arguments) {
   const auto options =
       parse_options(std::move(arguments), [](const char* name) { return std::getenv(name); });
@@ -42,6 +61,7 @@ int run(std::vector<std::string> arguments) {
     std::fputs(options.error().text.c_str(), stdout);
     return 0;
   }
+  if (options->only_asks_for_holders) return tell_holders(*options);
   const auto loaded = load_config(*options);
   if (!loaded) return complain(loaded.error(), "");
   if (options->only_checks) return tell(*loaded);

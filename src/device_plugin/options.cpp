@@ -109,6 +109,10 @@ void declare_settings(CLI::App& app, const AddOption& add, OptionWords& words,
       "how often the kubelet is asked who has what, 1 to 60 (default: 5)");
   app.add_flag("--check", options.only_checks,
                "read the settings, say what they mean or what is wrong, and end");
+  app.add_flag(
+      "--unused", options.only_asks_for_holders,
+      "ask the kubelet whether pods of this node have devices of ours, name them, and end: "
+      "with 0 if there are none");
   add("--log-level", words.log_level, "LEVEL",
       "error, warning, info or debug; MODULE:LEVEL for single ones, separated by commas "
       "(default: $NVSHARE_LOG, else info)");

@@ -32,6 +32,7 @@ struct PluginOptions {
   Duration poll = Duration::from_s(5);
   LogLevels log_levels;
   bool only_checks = false;
+  bool only_asks_for_holders = false;
 };
 
 // The value of a variable; null where it is not set.

@@ -379,6 +379,7 @@ class TheRest(ChartCase):
 
         self.assertIn("nvshare-system", notes({}))
         self.assertNotIn("stays on the nodes", notes({}))
+        self.assertIn("Delete the pods that share GPUs first", notes({}))
         self.assertIn("stays on the nodes", notes({"cleanup": {"enabled": False}}))
         self.assertIn("no ServiceMonitor", notes(values_file("monitoring")))
 

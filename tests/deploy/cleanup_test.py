@@ -3,6 +3,7 @@
 """What the pods of an uninstallation do on a host, with a folder in its place."""
 
 import fcntl
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -27,7 +28,11 @@ class Cleanup(DeployCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.host = pathlib.Path(folder.name)
+        self.host = pathlib.Path(folder.name, "host")
+        self.bin = pathlib.Path(folder.name, "bin")
+        self.host.mkdir()
+        self.bin.mkdir()
+        self.pods_end_after(0)
 
     def fill(self, *paths):
         for path in paths:
@@ -38,16 +43,32 @@ class Cleanup(DeployCase):
         files = (path for path in self.host.rglob("*") if path.is_file())
         return sorted(str(path.relative_to(self.host)) for path in files)
 
+    def pods_end_after(self, questions):
+        """A plugin that finds pods so many times, and then none."""
+        (self.bin / "left").write_text("x" * questions)
+        plugin = self.bin / "nvshare-device-plugin"
+        plugin.write_text(
+            f'#!/bin/sh\n[ "$*" = --unused ] || exit 9\ncd "{self.bin}"\n'
+            f'find "{self.host}" -type f | wc -l >> seen\n'
+            "[ -s left ] || exit 0\ntruncate -s -1 left\necho lab/train has GPU-x::3\nexit 1\n"
+        )
+        plugin.chmod(0o755)
+
     def run_script(self, patience=60):
         manifests = chart.Chart(CHART).manifests({"nodeLabels": "nfd"})
         (container,) = pod_of(self.one(manifests, "DaemonSet", "nvshare-cleanup"))["initContainers"]
         self.assertEqual(container["command"], ["sh", "-c"])
         (script,) = container["args"]
         mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
-        self.assertEqual(mounts, {"/host/run", "/host/lib", "/host/features.d"})
+        asked = "/var/lib/kubelet/pod-resources"
+        self.assertEqual(mounts, {"/host/run", "/host/lib", "/host/features.d", asked})
         script = script.replace("/host", str(self.host))
         script = script.replace("--timeout 60", f"--timeout {patience}")
-        return subprocess.run(["sh", "-c", script], check=False, timeout=60).returncode
+        script = script.replace("sleep 5", "sleep 0")
+        path = f"{self.bin}:{os.environ['PATH']}"
+        words = ["sh", "-c", script]
+        done = subprocess.run(words, env={**os.environ, "PATH": path}, check=False, timeout=60)
+        return done.returncode
 
     def test_nothing_of_ours_stays(self):
         self.fill(*OURS, *THEIRS)
@@ -66,6 +87,14 @@ class Cleanup(DeployCase):
             (self.host / folder).mkdir()
         self.assertEqual(self.run_script(), 0)
         self.assertEqual(self.run_script(), 0)
+
+    def test_pods_that_may_be_restarted_are_not_robbed(self):
+        self.fill(*OURS)
+        self.pods_end_after(3)
+        self.assertEqual(self.run_script(), 0)
+        # Each time it asked everything was there.
+        self.assertEqual((self.bin / "seen").read_text().split(), [str(len(OURS))] * 4)
+        self.assertEqual(self.left(), [])
 
     def test_daemon_that_still_runs_is_not_robbed(self):
         self.fill(*OURS)

@@ -6,6 +6,7 @@ usage: flags_test.py PROGRAM... [-- UNITTEST_ARGUMENT...]   those that are built
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,23 @@ class Flags(DeployCase):
                 self.assertIn(f"{flag} ", shown, f"{program} has no {flag}")
             checked.add(program)
         self.assertEqual(checked, set(PROGRAMS))
+
+    def test_plugin_has_what_the_cleanup_asks(self):
+        if PLUGIN not in PROGRAMS:
+            self.skipTest("it is not built")
+        scripts = [
+            container["args"][0]
+            for manifest in self.manifests()
+            if manifest["metadata"]["name"].endswith("-cleanup") and manifest["kind"] == "DaemonSet"
+            for container in pod_of(manifest)["initContainers"]
+        ]
+        shown = subprocess.run(
+            [PROGRAMS[PLUGIN], "--help"], capture_output=True, text=True, check=True
+        ).stdout
+        for script in scripts:
+            (flag,) = re.findall(rf"{PLUGIN} (--[a-z-]+)", script)
+            self.assertIn(f"{flag} ", shown)
+        self.assertTrue(scripts)
 
     def test_daemon_takes_them_as_they_are_written(self):
         """Up to the one that is wrong on purpose: the others were read."""

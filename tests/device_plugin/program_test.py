@@ -149,6 +149,39 @@ class Settings(PluginCase):
         self.assertIn("libnvshare.so", plugin.log[-1])
 
 
+class Uninstallation(PluginCase):
+    def ask(self):
+        place = self.folder / "pod-resources/kubelet.sock"
+        return subprocess.run(
+            [PLUGIN, "--unused", "--pod-resources", place],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+
+    def test_pods_that_have_devices_are_named(self):
+        plugin = self.start()
+        done = self.ask()
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.kubelet.admit("train", nvshare_com__gpu=1)
+        plugin.end()
+        self.wait_for_devices(0)
+        # Their containers may be restarted all the same.
+        done = self.ask()
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"^default/train has GPU-\S+::\d+ in its container main\n$")
+        self.kubelet.end("train")
+        self.assertEqual(self.ask().returncode, 0)
+
+    def test_a_kubelet_that_does_not_say_is_no_proof(self):
+        self.kubelet.refuses_lists = True
+        done = self.ask()
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("not known", done.stderr)
+
+
 class Health(PluginCase):
     def break_gpu(self, gpu, xid):
         with self.events.open("a") as file:

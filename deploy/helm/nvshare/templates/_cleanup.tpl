@@ -51,6 +51,9 @@ template:
             mountPath: /host/lib
           - name: run
             mountPath: /host/run
+          - name: pod-resources
+            mountPath: {{ include "nvshare.podResourcesFolder" $root }}
+            readOnly: true
           {{- if eq (include "nvshare.nodeLabels" $root) "nfd" }}
           - name: features
             mountPath: /host/features.d
@@ -77,6 +80,10 @@ template:
       - name: run
         hostPath:
           path: /var/run
+          type: Directory
+      - name: pod-resources
+        hostPath:
+          path: {{ $root.Values.kubeletPath }}/pod-resources
           type: Directory
       {{- if eq (include "nvshare.nodeLabels" $root) "nfd" }}
       - name: features

@@ -78,9 +78,11 @@ httpGet:
   port: probes
 {{- end }}
 
-{{/* What is left on a host when both daemons are gone. The folder goes once no daemon holds its lock. */}}
+{{/* What is left on a host when both daemons are gone. A container that is restarted needs its library,
+so all of it stays until no pod has a device of ours. The folder goes once no daemon holds its lock. */}}
 {{- define "nvshare.cleanup.script" -}}
 set -eu
+until nvshare-device-plugin --unused; do sleep 5; done
 run=/host/run/nvshare
 if [ -e "$run/lock" ]; then flock --timeout 60 "$run/lock" true; fi
 rm -rf "$run" /host/lib/nvshare
