@@ -63,6 +63,10 @@ format: ## Format all sources, and write the generated documents anew.
 	@$(install) build test; $(PYTHON) tools/lint/format.py; \
 	  $(PYTHON) tools/gen_docs.py; $(PYTHON) tools/gen_kustomize.py
 
+.PHONY: krew
+krew: ## Make kubectl nvshare for krew: make krew URL=https://example.com/v0.1.0 [HOMEPAGE=URL].
+	@$(PYTHON) tools/make_krew.py "$(URL)" $(if $(HOMEPAGE),--homepage "$(HOMEPAGE)")
+
 .PHONY: clean
 clean: ## Remove the build folder.
 	@rm -rf build

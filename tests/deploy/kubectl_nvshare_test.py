@@ -183,21 +183,6 @@ class Manifest(unittest.TestCase):
         done = subprocess.run(words, capture_output=True, text=True, check=True)
         self.assertTrue(done.stdout.startswith("usage: kubectl nvshare"))
 
-    def test_krew(self):
-        manifest = chart.load_yaml((SCRIPT.parent / "nvshare.yaml").read_text("utf-8"))
-        self.assertEqual(manifest["apiVersion"], "krew.googlecontainertools.github.com/v1alpha2")
-        self.assertEqual((manifest["kind"], manifest["metadata"]), ("Plugin", {"name": "nvshare"}))
-        spec = manifest["spec"]
-        version = chart.Chart(CHART).about["appVersion"]
-        self.assertEqual(spec["version"], f"v{version}")
-        self.assertLessEqual(len(spec["shortDescription"]), 50)
-        for platform in spec["platforms"]:
-            self.assertEqual(set(platform), {"selector", "uri", "sha256", "files", "bin"})
-            self.assertRegex(platform["sha256"], r"[0-9a-f]{64}")
-            self.assertIn(f"v{version}", platform["uri"])
-            self.assertEqual(platform["bin"], SCRIPT.name)
-            self.assertIn(SCRIPT.name, [file["from"] for file in platform["files"]])
-
 
 if __name__ == "__main__":
     unittest.main()
