@@ -43,6 +43,21 @@ class Registrations:
         self.start()
         self.wait_until_one_socket()
 
+    def test_a_restart_in_a_container_makes_another_name(self):
+        # There each of them has the pid 1, and a path that a kubelet remembers is spent.
+        wrapper = ["unshare", "--pid", "--fork", "--kill-child"]
+        if subprocess.run([*wrapper, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("only root can make namespaces of pids")
+        for _ in range(3):
+            plugin = self.launch(wrapper=wrapper)
+            self.wait_for_devices(20)
+            plugin.end(signal.SIGKILL)
+            self.wait_for_devices(0)
+        names = [socket for _, socket in self.kubelet.registrations]
+        self.assertEqual(len({name.rpartition("-")[0] for name in names}), 3, names)
+        for name in names:
+            self.assertRegex(name, r"^nvshare-gpu-1-[0-9a-f]{8}-\d+\.sock$")
+
     def test_two_at_once_and_the_old_one_stops(self):
         old = self.start()
         new = self.launch()

@@ -259,6 +259,8 @@ class FakeKubelet:
         with self.lock:
             if endpoint.life is not self.life:
                 return  # that kubelet is dead
+            if endpoint.path in self.wedged:
+                return  # 2.4, 1.37: nobody is told, and what it offered stays advertised
             if endpoint in self.connected[endpoint.path]:
                 self.connected[endpoint.path].remove(endpoint)
             current = self.endpoints.get(endpoint.resource)

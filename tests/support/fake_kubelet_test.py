@@ -113,7 +113,12 @@ class Table:
         if self.generation == "1.36":
             plugin.register(self.kubelet)
             self.assertEqual(self.kubelet.allocatable(RESOURCE), 4)
+            # Nor does a restart on that path do any harm.
+            plugin.stop()
+            self.wait_for(0)
+            self.registered("one.sock")
             return
+        first = self.kubelet.endpoints[RESOURCE]
         for _ in range(2):
             with self.assertRaisesRegex(grpc.RpcError, "already connected"):
                 plugin.register(self.kubelet)
@@ -122,7 +127,9 @@ class Table:
         again = self.plugin("one.sock")
         with self.assertRaisesRegex(grpc.RpcError, "already connected"):
             again.register(self.kubelet)
+        self.assertTrue(first.is_over.wait(PATIENCE_S))
         self.assertEqual(self.kubelet.capacity(RESOURCE), 4)
+        self.assertEqual(self.kubelet.allocatable(RESOURCE), 4)
         self.kubelet.restart()
         self.plugin("two.sock").register(self.kubelet)
         self.wait_for(4)
