@@ -6,6 +6,7 @@ as Debian's package python3-kubernetes has them. The tests need the table and no
 usage: tools/gen_api_types.py [--verify]   exit status 77: the package is not installed
 """
 
+import hashlib
 import importlib
 import inspect
 import json
@@ -73,6 +74,12 @@ def add(name, table):
             add(inner, table)
 
 
+def sum_of(table):
+    """By which those without the package see that nobody has changed the table by hand."""
+    what = json.dumps([table["kinds"], table["types"]], sort_keys=True)
+    return hashlib.sha256(what.encode()).hexdigest()
+
+
 def find_package():
     for folder in map(pathlib.Path, sys.path):
         if (folder / "kubernetes/client/models").is_dir():
@@ -91,6 +98,7 @@ def main(words):
         add(name, table)
     about = "Written by tools/gen_api_types.py from Debian's python3-kubernetes."
     whole = {"about": about, "kinds": KINDS, "types": dict(sorted(table.items()))}
+    whole["sum"] = sum_of(whole)
     text = json.dumps(whole, indent=1) + "\n"
     if "--verify" not in words:
         TABLE.write_text(text, "utf-8")

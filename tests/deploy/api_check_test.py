@@ -3,9 +3,14 @@
 """The checks of manifests find what is wrong: each is given a good one with one thing broken."""
 
 import copy
+import sys
 import unittest
 
-from deploy_case import CHART, api_check, chart, manifest_rules
+from deploy_case import CHART, DEPLOY, ROOT, api_check, chart, manifest_rules
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+import gen_api_types  # noqa: E402: after the path
 
 GONE = object()
 
@@ -22,6 +27,31 @@ def broken(manifest, path, value):
     else:
         at[last] = value
     return result
+
+
+def manifests_in(path):
+    """The objects for a cluster in a file: no patches, no values, nothing for kustomize itself."""
+    for one in chart.load_documents(path.read_text("utf-8")):
+        if isinstance(one, dict) and "kind" in one and one["kind"] != "Kustomization":
+            yield one
+
+
+class Files(unittest.TestCase):
+    def test_every_manifest_in_the_tree_is_valid(self):
+        """Templates are no YAML: chart_test.py holds what they make against the same types."""
+        templates = CHART / "templates"
+        files = [path for path in DEPLOY.rglob("*.yaml") if templates not in path.parents]
+        checked = set()
+        for path in files:
+            for manifest in manifests_in(path):
+                checked.add(path.relative_to(DEPLOY).parts[0])
+                self.assertEqual(api_check.problems(manifest), [], path)
+        self.assertEqual(checked, {"examples", "kustomize"})
+
+    def test_table_is_as_it_was_generated(self):
+        """Its own test needs python3-kubernetes, and is skipped without."""
+        self.assertEqual(api_check.TABLE["sum"], gen_api_types.sum_of(api_check.TABLE))
+        self.assertEqual(api_check.TABLE["kinds"], gen_api_types.KINDS)
 
 
 class Checks(unittest.TestCase):
