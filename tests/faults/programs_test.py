@@ -81,10 +81,11 @@ class Marks(FaultCase):
 
 
 class HugeCopies(FaultCase):
-    # Twelve pieces of 11 ms each. Much longer ones would look like work that waits for other work,
+    # Twelve pieces of 11 ms each, which are more than three windows. Much longer ones would look like work that waits for other work,
     # and be let in one after the other.
     scale = 2
     time = 2
+    daemon_options = ("--window", "40ms")
 
     def test_others_run_in_between(self):
         other = self.worker()
