@@ -81,8 +81,8 @@ class Marks(FaultCase):
 
 
 class HugeCopies(FaultCase):
-    # Twelve pieces of 11 ms each, which are more than three windows. Much longer ones would look like work that waits for other work,
-    # and be let in one after the other.
+    # Twelve pieces of 11 ms each, which are more than three windows. Much longer ones would look
+    # like work that waits for other work, and be let in one after the other.
     scale = 2
     time = 2
     daemon_options = ("--window", "40ms")
