@@ -26,11 +26,6 @@ inline long send_packet(int fd, const void* data, size_t size) {
 inline long receive_packet(int fd, void* data, size_t size) {
   return system_call(SYS_recvfrom, fd, argument(data), argument(size), MSG_DONTWAIT | MSG_TRUNC);
 }
-// What receive_packet() would, which it still does afterwards.
-inline long peek_packet(int fd, void* data, size_t size) {
-  return system_call(SYS_recvfrom, fd, argument(data), argument(size),
-                     MSG_DONTWAIT | MSG_TRUNC | MSG_PEEK);
-}
 
 // Until the socket can be read, or for `timeout_ns`; no socket if negative.
 inline long wait_readable(int fd, int64_t timeout_ns) {

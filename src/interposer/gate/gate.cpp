@@ -141,9 +141,6 @@ bool take_credit(int gpu) {
 // Long enough that it costs nothing, short enough that a request which could not be sent is sent
 // again before anybody notices.
 constexpr std::int64_t kAskAgain_ns = 100'000'000;
-// If the GPU is free the daemon's answer is there this soon. Who waits for it awake, and obeys it
-// itself, spares two threads the time to wake up.
-constexpr std::int64_t kAnswerWithin_ns = 150'000;
 // The longest that a call waits for room in a bounded queue.
 constexpr std::int64_t kRoomPatience_ns = 50'000'000;
 
@@ -185,22 +182,18 @@ class Visit {
 
  private:
   void wait_while_closed(std::uint32_t seen, std::uint32_t change) const {
-    bool asked = false;
     for (int gpu = 0; gpu < kGpusMax; ++gpu) {
-      if ((seen & closed_for_us_ & bit_of(gpu)) != 0) asked = session::want(gpu) || asked;
+      if ((seen & closed_for_us_ & bit_of(gpu)) != 0) session::want(gpu);
     }
+    const std::int64_t until_ns = ready_until_ns.load(std::memory_order_acquire);
     const std::int64_t now_ns = clock_ns();
-    std::int64_t until_ns = ready_until_ns.load(std::memory_order_acquire);
-    // Where a window is expected, the thread that listens is awake too.
-    const bool listens = asked && until_ns <= now_ns;
-    if (listens) until_ns = now_ns + kAnswerWithin_ns;
     const int place = now_ns < until_ns ? awake.take(now_ns, until_ns) : -1;
     if (place < 0) {
       os::futex_wait(futex(), change, kAskAgain_ns);
       return;
     }
     while (changes.load(std::memory_order_acquire) == change && clock_ns() < until_ns) {
-      if (!listens || !session::hear_open_early()) os::relax();
+      os::relax();
     }
     awake.give_back(place, until_ns);
   }

@@ -30,13 +30,6 @@ bool append(std::size_t& size, const char* text) {
   return true;
 }
 
-Outcome outcome_of(long received, std::size_t& size) {
-  if (received == -EAGAIN || received == -EINTR) return Outcome::again;
-  if (received <= 0) return Outcome::lost;
-  size = static_cast<std::size_t>(received);
-  return Outcome::done;
-}
-
 bool is_ours(int fd) { return fd >= 0 && os::file_behind(fd) == file; }
 
 }  // namespace
@@ -91,13 +84,11 @@ Outcome send(const void* packet, std::size_t size, int file) {
 Outcome receive(void* packet, std::size_t capacity, std::size_t& size, int& file) {
   const int fd = number.load(std::memory_order_acquire);
   if (!is_ours(fd)) return Outcome::lost;
-  return outcome_of(os::receive_packet_with_file(fd, packet, capacity, file), size);
-}
-
-Outcome peek(void* packet, std::size_t capacity, std::size_t& size) {
-  const int fd = number.load(std::memory_order_acquire);
-  if (!is_ours(fd)) return Outcome::lost;
-  return outcome_of(os::peek_packet(fd, packet, capacity), size);
+  const long received = os::receive_packet_with_file(fd, packet, capacity, file);
+  if (received == -EAGAIN || received == -EINTR) return Outcome::again;
+  if (received <= 0) return Outcome::lost;
+  size = static_cast<std::size_t>(received);
+  return Outcome::done;
 }
 
 void wait(std::int64_t timeout_ns) {

@@ -31,8 +31,6 @@ Outcome send(const void* packet, std::size_t size);
 Outcome send(const void* packet, std::size_t size, int file);
 // `size` is what came; `again`: nothing did. `file` is the caller's if one came along, else -1.
 Outcome receive(void* packet, std::size_t capacity, std::size_t& size, int& file);
-// The beginning of what receive() will give next, without a descriptor.
-Outcome peek(void* packet, std::size_t capacity, std::size_t& size);
 // Until something comes, for `timeout_ns` at most. Without a connection it only sleeps.
 void wait(std::int64_t timeout_ns);
 

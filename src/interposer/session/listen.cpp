@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/listen.h"
 
-#include <atomic>
-
 #include "interposer/memory/account.h"
 #include "interposer/memory/swap/host.h"
 #include "interposer/resolve/clock.h"
@@ -10,7 +8,6 @@
 #include "interposer/session/connection.h"
 #include "interposer/session/drain.h"
 #include "interposer/session/memory.h"
-#include "interposer/session/session.h"
 #include "interposer/session/shared_files.h"
 #include "interposer/session/tend.h"
 #include "interposer/session/windows.h"
@@ -31,20 +28,7 @@ constexpr std::uint16_t kAccountVersion = 2;  // of the protocol, since when the
 
 constinit std::int64_t retry_ns = kFirstRetry_ns;
 // When a daemon last did something for us.
-constinit std::atomic<std::int64_t> served_ns{0};
-
-// Held to take what the daemon says, in its order, and to obey what comes next: a thread of the
-// program's has it for a moment, too short to go to sleep for.
-constinit os::FutexLock hearing;
-constexpr int kHearingTries = 100;
-
-void begin_hearing() {
-  for (int i = 0; i < kHearingTries; ++i) {
-    if (hearing.try_lock()) return;
-    os::relax();
-  }
-  hearing.lock();
-}
+constinit std::int64_t served_ns = 0;
 
 template <class Message, class Handle>
 void take(const char* packet, std::size_t size, Handle handle) {
@@ -113,33 +97,25 @@ void take_known(const wire::GpuKnown& message) {
   gpu_known(message);
 }
 
-bool is_open_next(wire::Packet<wire::Open>& packet) {
-  std::size_t size = 0;
-  return connection::peek(&packet, sizeof packet, size) == connection::Outcome::done &&
-         size == sizeof packet &&
-         packet.header.type == static_cast<std::uint16_t>(wire::Type::Open);
-}
-
 // False: the connection is gone.
 bool receive_all() {
   char packet[wire::kPacketMax];
   std::size_t size = 0;
   for (;;) {
     int file = -1;
-    begin_hearing();
-    const connection::Outcome outcome = connection::receive(packet, sizeof packet, size, file);
-    if (outcome == connection::Outcome::done && size <= sizeof packet) hear(packet, size, file);
-    hearing.unlock();
-    if (outcome == connection::Outcome::again) return true;
-    if (outcome == connection::Outcome::lost) return false;
+    switch (connection::receive(packet, sizeof packet, size, file)) {
+      case connection::Outcome::again:
+        return true;
+      case connection::Outcome::lost:
+        return false;
+      case connection::Outcome::done:
+        if (size <= sizeof packet) hear(packet, size, file);
+    }
   }
 }
 
 void daemon_gone() {
-  {
-    const os::FutexGuard guard(hearing);
-    connection::disconnect();
-  }
+  connection::disconnect();
   swap::host_daemon_gone();
   const os::FutexGuard guard(lock);
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
@@ -189,7 +165,7 @@ void hear(const char* packet, std::size_t size, int file) {
   if (!is_for_us) return;
   const bool serves = arrival.type != wire::Type::Welcome && arrival.type != wire::Type::Goodbye &&
                       arrival.type != wire::Type::GpuKnown;
-  if (serves) served_ns.store(clock_ns(), std::memory_order_relaxed);
+  if (serves) served_ns = clock_ns();
   switch (arrival.type) {
     case wire::Type::Open:
       return take<wire::Open>(packet, size, &open_window);
@@ -225,22 +201,10 @@ void hear(const char* packet, std::size_t size, int file) {
   }
 }
 
-// Looked at without the lock first, which the thread that listens may want.
-bool hear_open_early() {
-  wire::Packet<wire::Open> packet;
-  if (!is_open_next(packet) || !hearing.try_lock()) return false;
-  const bool is_open = is_open_next(packet);
-  if (is_open) hear(reinterpret_cast<const char*>(&packet), sizeof packet);
-  hearing.unlock();
-  return is_open;
-}
-
-void start_hearing_over_in_child() { hearing.reset(); }
-
 // One that is there but does not serve us cannot resume anybody either.
 void end_long_pause(std::int64_t now_ns) {
   const os::FutexGuard guard(lock);
-  if (!paused || now_ns - served_ns.load(std::memory_order_relaxed) < kPausedAlone_ns) return;
+  if (!paused || now_ns - served_ns < kPausedAlone_ns) return;
   paused = false;
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     if (gpus[gpu].phase != Phase::unused) open_alone(gpu);
@@ -249,7 +213,7 @@ void end_long_pause(std::int64_t now_ns) {
 
 void listen(void*) {
   retry_ns = kFirstRetry_ns;  // in the child of a fork they are the parent's
-  served_ns.store(0, std::memory_order_relaxed);
+  served_ns = 0;
   for (;;) {
     if (!connection::is_connected()) live_alone();
     const std::int64_t sleep_ns = tend();

@@ -13,8 +13,6 @@ void listen(void*);
 // A packet of the daemon's, and the descriptor that came with it, which is ours.
 void hear(const char* packet, std::size_t size, int file = -1);
 
-void start_hearing_over_in_child();
-
 // Users pause a tenant through the daemon. If none comes back that serves us, nobody else can
 // resume it: then the pause ends by itself.
 void end_long_pause(std::int64_t now_ns);

@@ -31,17 +31,6 @@ class Listen : public SessionTest {
     say(wire::Pause{.paused = 1});
     return before_ns;
   }
-  // What the listening thread would; false: it is not of this size.
-  static bool hear_next(std::size_t expected) {
-    char packet[wire::kPacketMax];
-    std::size_t size = 0;
-    int file = -1;
-    if (connection::receive(packet, sizeof packet, size, file) != connection::Outcome::done) {
-      return false;
-    }
-    session::hear(packet, size, file);
-    return size == expected;
-  }
   static bool is_paused() { return session::paused && gate::is_closed(0); }
 };
 
@@ -106,39 +95,6 @@ TEST_F(Listen, TheTenantsAccountCountsFromTheFirstWordAboutAGpu) {
   say(wire::GpuKnown{.ordinal = 0, .known = 0});
   EXPECT_EQ(tenant.used(1, 5), 0U);
   memory::books().after_fork();
-}
-
-// Anything else may need the driver, and is for the thread that listens, which hears all of it.
-TEST_F(Listen, AThreadThatWaitsObeysTheWordThatItsWindowIsOpenAndNoOther) {
-  session::gpus[0].phase = Phase::closed;
-  while (!gate::begin_close(0)) {
-  }
-  EXPECT_FALSE(session::hear_open_early());
-  send(wire::Open{.ordinal = 0, .grant = 7});
-  send(wire::Close{.ordinal = 0, .grant = 7});
-  EXPECT_TRUE(session::hear_open_early());
-  EXPECT_FALSE(gate::is_closed(0));
-  EXPECT_EQ(session::gpus[0].grant, 7U);
-  EXPECT_TRUE(hear_next(sizeof(wire::Packet<wire::Open>)));
-  EXPECT_EQ(session::gpus[0].phase, Phase::open);
-  EXPECT_FALSE(session::hear_open_early());
-  EXPECT_EQ(session::gpus[0].phase, Phase::open);
-  EXPECT_TRUE(hear_next(sizeof(wire::Packet<wire::Close>)));
-  EXPECT_TRUE(gate::is_closed(0));
-}
-
-TEST_F(Listen, AWindowThatWasObeyedEarlyAndGivenUpStaysSo) {
-  session::gpus[0].phase = Phase::closed;
-  while (!gate::begin_close(0)) {
-  }
-  send(wire::Open{.ordinal = 0, .grant = 7});
-  EXPECT_TRUE(session::hear_open_early());
-  while (!gate::begin_close(0)) {
-  }
-  session::note_closed(0);
-  EXPECT_TRUE(hear_next(sizeof(wire::Packet<wire::Open>)));
-  EXPECT_EQ(session::gpus[0].phase, Phase::closed);
-  EXPECT_TRUE(gate::is_closed(0));
 }
 
 TEST_F(Listen, PacketsThatMakeNoSenseAreNotForUs) {

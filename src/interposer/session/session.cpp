@@ -195,15 +195,14 @@ void gpu_seen(int gpu) {
   if (configured && connection::has_socket()) use(gpu, Use::perhaps);
 }
 
-bool want(int gpu) {
-  if (wanted[gpu].load(std::memory_order_acquire)) return false;
+void want(int gpu) {
+  if (wanted[gpu].load(std::memory_order_acquire)) return;
   const os::FutexGuard guard(lock);
   const Phase phase = gpus[gpu].phase;
-  if (phase != Phase::closed && phase != Phase::draining) return false;
-  if (wanted[gpu].load()) return false;
+  if (phase != Phase::closed && phase != Phase::draining) return;
+  if (wanted[gpu].load()) return;
   tell_want(gpu);
   flow::gate_met_closed(gpu);
-  return phase == Phase::closed;
 }
 
 int only_gpu() {
@@ -216,7 +215,6 @@ void start_over_in_child() {
   lock.reset();
   start_lock.reset();
   connection::start_over_in_child();
-  start_hearing_over_in_child();
   drain::start_over_in_child();
   contexts::start_over_in_child();
   captures::start_over_in_child();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This process as a client of the daemon: it says which GPUs it uses and when it wants to run,
 // opens and closes the gate as it is told, and carries on alone if the daemon goes away. A thread
-// of ours listens to the daemon; the program's threads leave a note or send a packet, and obey
-// the answer themselves if it comes at once.
+// of ours listens to the daemon; the program's threads only ever leave a note or send a packet.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +21,8 @@ void gpu_used(int gpu);
 // now. Without one, nothing happens.
 void gpu_seen(int gpu);
 
-// A thread stands at the closed gate. Cheap if that was said already; true: the daemon was told
-// just now.
-bool want(int gpu);
-// Obeys the daemon's word that a window is open, if that is what comes next, before the thread that
-// listens is awake; that one then hears it again. False: it is not, or another thread is just
-// hearing something. Any other word may need the driver.
-bool hear_open_early();
+// A thread stands at the closed gate. Cheap if that was said already.
+void want(int gpu);
 
 // The GPU that the program uses, if it is one; -1 if there are several or none.
 int only_gpu();

@@ -62,14 +62,6 @@ class SessionTest : public testing::Test {
     if (packet.header.type != static_cast<std::uint16_t>(Message::kType)) return std::nullopt;
     return packet.message;
   }
-  // What the client's socket has next.
-  template <class Message>
-  void send(const Message& message) const {
-    wire::Packet<Message> packet;
-    packet.message = message;
-    ASSERT_EQ(::send(peer_, &packet, sizeof packet, MSG_NOSIGNAL),
-              static_cast<ssize_t>(sizeof packet));
-  }
   bool heard_nothing() const {
     char byte = 0;
     return ::recv(peer_, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0;

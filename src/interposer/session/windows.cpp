@@ -112,8 +112,7 @@ void open_window(const wire::Open& message) {
   const os::FutexGuard guard(lock);
   Gpu& mine = gpus[gpu];
   if (mine.phase == Phase::unused || mine.phase == Phase::free) return;
-  // New terms for a window that was given back meanwhile, which the daemon takes for closed; or a
-  // word that was obeyed early.
+  // New terms for a window that was given back meanwhile: the daemon takes it for closed.
   if (mine.phase == Phase::closed && mine.grant == message.grant && message.grant != 0) return;
   const bool is_new = mine.grant != message.grant || mine.phase != Phase::open;
   mine.grant = message.grant;

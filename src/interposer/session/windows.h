@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the daemon can tell a client to do with its windows. All of these run on the thread that
-// listens; open_window() also on a thread of the program's that waits for it.
+// listens.
 #pragma once
 
 #include <cstdint>
