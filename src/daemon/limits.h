@@ -33,7 +33,7 @@ static_assert(kGpusMax <= wire::kAccountGpus);
 
 // Messages of a connection, for each GPU that it uses. In the shortest windows (1 ms, two tenants)
 // a client sends some 500 times a second Drained, and Idle and Busy before it; with the usual
-// windows of 40 ms under a hundred messages. While its memory moves it says Holds for each chunk:
+// windows of 80 ms under fifty messages. While its memory moves it says Holds for each chunk:
 // 2000 times a second where chunks are small. What sends more than this is broken or means harm.
 inline constexpr std::int64_t kMessagesPerSecond = 4000;
 // What may come at once: two seconds' worth from a connection that was quiet, since a client that

@@ -25,7 +25,7 @@ Scenario made_of(const char* name, const std::vector<std::uint32_t>& caps, std::
   Scenario made;
   made.name = name;
   made.plan.gpus.resize(gpus);
-  for (core::GpuPolicy& policy : made.plan.gpus) policy.window = Duration::from_ms(40);
+  for (core::GpuPolicy& policy : made.plan.gpus) policy.window = Duration::from_ms(80);
   for (std::size_t number = 0; number < caps.size(); ++number) {
     const auto gpu = static_cast<std::uint32_t>(number * gpus / caps.size());
     const std::string label = std::to_string(caps[number]) + "%";
