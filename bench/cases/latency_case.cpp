@@ -26,11 +26,47 @@ LatencyPlan latency_plan_for(const Bench& bench) {
 }
 
 constexpr std::size_t kSaturator = 0;
+constexpr double kSeldomPerSecond = 1;
 
 struct Observed {
   std::vector<double> samples_ms;  // of all rounds
-  std::vector<double> percent;     // of the saturating one alone, each round
+  // Each round: what the saturating one has of alone, and of the windows that requests had under
+  // the daemon how many there were a second, how long they were, and what each cost the other one.
+  std::vector<double> percent;
+  std::vector<double> windows;
+  std::vector<double> window_us;
+  std::vector<double> cost_us;
 };
+
+// Of the tenant of this process, so far.
+struct Had {
+  double windows = 0;
+  double used_s = 0;
+};
+Had had(const Sharing& sharing, pid_t pid) {
+  const nlohmann::json now = sharing.daemon().tenant_of(pid);
+  Had result;
+  for (const nlohmann::json& gpu : now.at("gpus")) {
+    result.windows += gpu.at("windows").get<double>();
+    result.used_s += sharing.machine().nominal_seconds(gpu.at("used_s").get<double>());
+  }
+  return result;
+}
+
+void note_windows(Observed& observed, const Had& before, const Had& after, double seconds) {
+  const double windows = after.windows - before.windows;
+  if (windows <= 0) return;
+  observed.windows.push_back(windows / seconds);
+  observed.window_us.push_back((after.used_s - before.used_s) / windows * 1e6);
+  observed.cost_us.push_back((100 - observed.percent.back()) / 100 * seconds / windows * 1e6);
+}
+
+void add_windows(Sharing& sharing, const Observed& observed) {
+  if (observed.windows.empty()) return;
+  sharing.add("windows of the requests", observed.windows, "1/s");
+  sharing.add("one of them, mean", observed.window_us, "us");
+  sharing.add("what each costs the saturating tenant", observed.cost_us, "us");
+}
 
 // Every round has arrivals of its own, the same in every setting.
 std::uint64_t seed_of(int round) { return 4000 + static_cast<std::uint64_t>(round); }
@@ -55,7 +91,7 @@ void latency_case::append_ms(std::vector<double>& all, const nlohmann::json& ans
 
 void LatencyCase::run(const Bench& bench) const {
   const LatencyPlan plan = latency_plan_for(bench);
-  Progress progress(name(), 2 + plan.rounds * static_cast<int>(1 + kSettings.size()) +
+  Progress progress(name(), 3 + plan.rounds * static_cast<int>(1 + kSettings.size()) +
                                 latency_case::python_steps(bench));
   Sharing sharing(bench, progress);
   sharing.step("kernels and tenants");
@@ -72,12 +108,16 @@ void LatencyCase::run(const Bench& bench) const {
 
   sharing.begin_section("");
   std::array<Observed, kSettings.size()> observed;
+  std::vector<double> seldom_percent;
   for (int round = 0; round < plan.rounds; ++round) {
     sharing.step("the saturating tenant alone");
     const double alone = sharing.rate_alone(bare, 0, plan.alone_s);
     for (std::size_t i = 0; i < kSettings.size(); ++i) {
       const Setting& setting = kSettings[i];
       sharing.step(setting.title);
+      const pid_t pid = shared.pid(setting.requester);
+      const Had before = had(sharing, pid);
+      const Stopwatch watch(sharing.machine());
       const std::vector<nlohmann::json> answers =
           sharing.measure(setting.under_daemon ? shared : bare,
                           {arriving(setting.requester, kRequestsPerSecond, seed_of(round)),
@@ -85,14 +125,27 @@ void LatencyCase::run(const Bench& bench) const {
                           plan.window_s);
       append_ms(observed[i].samples_ms, answers[0]);
       observed[i].percent.push_back(100 * rate_in_window(answers[1], plan.window_s) / alone);
+      if (setting.under_daemon) {
+        note_windows(observed[i], before, had(sharing, pid), watch.seconds());
+      }
     }
+    if (round > 0) continue;
+    sharing.step("a request a second");
+    const auto answers = sharing.measure(
+        shared, {arriving(1, kSeldomPerSecond, seed_of(0)), saturating(kSaturator, 0)},
+        plan.window_s);
+    seldom_percent.push_back(100 * rate_in_window(answers[1], plan.window_s) / alone);
   }
   for (std::size_t i = 0; i < kSettings.size(); ++i) {
     sharing.continue_section(kSettings[i].title);
     latency_case::add_latency(sharing, observed[i].samples_ms, kSettings[i].limits);
     sharing.add("the saturating tenant, of alone", observed[i].percent, "%",
                 kSettings[i].limits ? std::optional(kSaturating) : std::nullopt);
+    add_windows(sharing, observed[i]);
   }
+  // What it costs that requests may come, and the queue is short for their sake.
+  sharing.continue_section("nvshare, a request a second");
+  sharing.add("the saturating tenant, of alone", seldom_percent, "%");
   latency_case::measure_beside_python(sharing, bare, shared);
 }
 
