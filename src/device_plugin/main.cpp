@@ -3,14 +3,13 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <stop_token>
 #include <string>
 #include <vector>
 
 #include <unistd.h>
 
 #include "base/log.h"
-#include "device_plugin/kubelet_client.h"
+#include "device_plugin/find_holders.h"
 #include "device_plugin/node_offer.h"
 #include "device_plugin/options.h"
 #include "device_plugin/plugin.h"
@@ -20,7 +19,6 @@ namespace nvs::plugin {
 namespace {
 
 constexpr const char* kProgram = "nvshare-device-plugin";
-constexpr Duration kListPatience = Duration::from_s(10);
 
 int complain(const std::string& text, const char* hint) {
   std::fprintf(stderr, "%s: %s%s\n", kProgram, text.c_str(), hint);
@@ -35,20 +33,18 @@ int tell(const LoadedConfig& loaded) {
   return 0;
 }
 
-// For an uninstallation: as long as pods have devices, their containers may be restarted and need
-// the library. Of the kubelet's list, since the plugin that gave them away may be gone by then.
 int tell_holders(const PluginOptions& options) {
-  const auto pods = list_pods(options.pod_resources, kListPatience, std::stop_token());
-  if (!pods) {
-    std::fprintf(stderr, "%s: it is not known who has devices: %s: %s\n", kProgram,
-                 options.pod_resources.c_str(), pods.error().c_str());
+  const auto holders = find_holders(options);
+  if (!holders) {
+    std::fprintf(stderr, "%s: it is not known who has devices: %s\n", kProgram,
+                 holders.error().c_str());
     return kExitFailed;
   }
-  for (const SlotHolder& holder : pods->holders) {
+  for (const SlotHolder& holder : *holders) {
     std::printf("%s/%s has %s in its container %s\n", holder.space.c_str(), holder.pod.c_str(),
                 holder.slot.c_str(), holder.container.c_str());
   }
-  return pods->holders.empty() ? 0 : kExitFailed;
+  return holders->empty() ? 0 : kExitFailed;
 }
 
 int run(std::vector<std::string> arguments) {

@@ -112,7 +112,8 @@ void declare_settings(CLI::App& app, const AddOption& add, OptionWords& words,
   app.add_flag(
       "--unused", options.only_asks_for_holders,
       "ask the kubelet whether pods of this node have devices of ours, name them, and end: "
-      "with 0 if there are none");
+      "with 0 if there are none, with 1 if there are or it is not known, as in the first minute of "
+      "a kubelet");
   add("--log-level", words.log_level, "LEVEL",
       "error, warning, info or debug; MODULE:LEVEL for single ones, separated by commas "
       "(default: $NVSHARE_LOG, else info)");

@@ -6,9 +6,11 @@ usage: program_test.py BUILD [UNITTEST_ARGUMENT...]
 """
 
 import http.client
+import os
 import re
 import signal
 import subprocess
+import time
 import unittest
 
 from plugin_case import BUILD, GPU, PATIENCE_S, PLUGIN, PluginCase, environment
@@ -150,10 +152,18 @@ class Settings(PluginCase):
 
 
 class Uninstallation(PluginCase):
+    def setUp(self):
+        super().setUp()
+        self.socket = self.folder / "pod-resources/kubelet.sock"
+        self.let_kubelet_age()
+
+    def let_kubelet_age(self):
+        """It has been there for more than the minute in which nobody is no answer."""
+        os.utime(self.socket, (time.time() - 61, time.time() - 61))
+
     def ask(self):
-        place = self.folder / "pod-resources/kubelet.sock"
         return subprocess.run(
-            [PLUGIN, "--unused", "--pod-resources", place],
+            [PLUGIN, "--unused", "--pod-resources", self.socket],
             env=environment(),
             capture_output=True,
             text=True,
@@ -173,6 +183,21 @@ class Uninstallation(PluginCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"^default/train has GPU-\S+::\d+ in its container main\n$")
         self.kubelet.end("train")
+        self.assertEqual(self.ask().returncode, 0)
+
+    def test_nobody_is_no_answer_of_a_kubelet_that_has_just_come(self):
+        self.start()
+        self.kubelet.admit("train", nvshare_com__gpu=1)
+        self.kubelet.restart()
+        self.kubelet.empty_lists = 1000  # for all who ask
+        done = self.ask()
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, "not known.*less than a minute")
+        self.kubelet.empty_lists = 0
+        self.assertRegex(self.ask().stdout, "^default/train has")
+        self.kubelet.end("train")
+        self.assertEqual(self.ask().returncode, 1)
+        self.let_kubelet_age()
         self.assertEqual(self.ask().returncode, 0)
 
     def test_a_kubelet_that_does_not_say_is_no_proof(self):

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_plugin/find_holders.h"
+
+#include <ctime>
+#include <stop_token>
+#include <utility>
+
+#include <sys/stat.h>
+
+#include "base/result.h"
+#include "device_plugin/kubelet_client.h"
+#include "device_plugin/usage.h"
+
+namespace nvs::plugin {
+namespace {
+
+constexpr Duration kAnswerPatience = Duration::from_s(10);
+
+// A kubelet makes its socket when it starts. A time to come is one of a clock that was set back, of
+// which nothing is known either.
+bool has_been_there(const std::string& socket) {
+  struct stat status {};
+  if (::stat(socket.c_str(), &status) != 0) return false;
+  const Duration age = Duration::from_s(std::time(nullptr) - status.st_mtim.tv_sec);
+  return age >= Usage::kKubeletComesToItself;
+}
+
+}  // namespace
+
+Parsed<std::vector<SlotHolder>> find_holders(const PluginOptions& options) {
+  auto pods = list_pods(options.pod_resources, kAnswerPatience, std::stop_token());
+  if (!pods) return tl::unexpected(options.pod_resources + ": " + pods.error());
+  std::vector<SlotHolder> holders = std::move(pods->holders);
+  // Looked at after the answer: whoever gave it did not come later.
+  if (holders.empty() && !has_been_there(options.pod_resources)) {
+    return tl::unexpected(options.pod_resources +
+                          ": the kubelet came less than a minute ago, and may not know its pods");
+  }
+  return holders;
+}
+
+}  // namespace nvs::plugin
