@@ -35,6 +35,7 @@ struct SlotHolder {
   // Of the resources for memory and time, what the container has; 0: nothing.
   std::uint64_t memory_units = 0;
   std::uint64_t core_units = 0;
+  std::string resource = {};  // of the slot
   auto operator<=>(const SlotHolder&) const = default;
 };
 // The requests that tell the whole list, each short enough for the daemon. A unit of memory is so

@@ -11,6 +11,7 @@
 
 namespace nvs::plugin {
 
+// Of the resources that were ever offered here, or of all if no file says which (offered_names.h).
 // The error says why it is not known. Nobody is an answer only of a kubelet that has been there for
 // a while: one that has just come lists few of its pods, or none.
 Parsed<std::vector<SlotHolder>> find_holders(const PluginOptions& options);

@@ -35,19 +35,20 @@ std::string words_of(const grpc::Status& status) {
 void add_container(const v1::PodResources& pod, const v1::ContainerResources& container,
                    ListedPods& found) {
   SlotHolder holder{"", pod.namespace_(), pod.name(), container.name()};
-  std::vector<std::string> slots;
+  std::vector<PodDevice> slots;
   for (const v1::ContainerDevices& devices : container.devices()) {
     for (const std::string& id : devices.device_ids()) {
       found.devices.insert({devices.resource_name(), id});
       const auto device = parse_device_id(id);
       if (!device) continue;
-      if (device->kind == DeviceKind::slot) slots.push_back(id);
+      if (device->kind == DeviceKind::slot) slots.push_back({devices.resource_name(), id});
       if (device->kind == DeviceKind::memory) ++holder.memory_units;
       if (device->kind == DeviceKind::core) ++holder.core_units;
     }
   }
-  for (std::string& slot : slots) {
-    holder.slot = std::move(slot);
+  for (PodDevice& slot : slots) {
+    holder.slot = std::move(slot.id);
+    holder.resource = std::move(slot.resource);
     found.holders.push_back(holder);
   }
 }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "device_plugin/kubelet_client.h"
+#include "device_plugin/offered_names.h"
 #include "os/clock.h"
 #include "wire/messages.h"
 
@@ -145,6 +146,13 @@ Parsed<void> Plugin::make_offer() {
       Offer{config_.config, std::move(inventory), host_paths(options_, library_)});
   NVS_TRY(write_cdi_file(options_, *offer, answers_.holders()));
   NVS_TRY(write_labels_file(options_, *offer));
+  const std::set<std::string> names = resources_of(offer->inventory);
+  // Before anybody can have one: an uninstallation must know.
+  const auto remembered = remember_offered(options_.root_mount, names);
+  if (!remembered) {
+    return tl::unexpected(options_.root_mount + "/" + kOfferedNamesFile + ": " +
+                          remembered.error().message());
+  }
   std::set<std::string> whole;
   for (const OfferedGpu& gpu : offer->inventory.gpus) whole.insert(gpu.parent_uuid);
   for (const OfferedResource& resource : offer->inventory.resources) {
@@ -162,7 +170,7 @@ Parsed<void> Plugin::make_offer() {
     }
   }
   registrar_.send_devices();
-  registrar_.offer(os::monotonic_now(), resources_of(offer->inventory));
+  registrar_.offer(os::monotonic_now(), names);
   return {};
 }
 

@@ -48,7 +48,8 @@ class Cleanup(DeployCase):
         (self.bin / "left").write_text("x" * questions)
         plugin = self.bin / "nvshare-device-plugin"
         plugin.write_text(
-            f'#!/bin/sh\n[ "$*" = --unused ] || exit 9\ncd "{self.bin}"\n'
+            f'#!/bin/sh\n[ "$*" = "--unused --root-mount={self.host}/lib/nvshare" ] || exit 9\n'
+            f'cd "{self.bin}"\n'
             f'find "{self.host}" -type f | wc -l >> seen\n'
             "[ -s left ] || exit 0\ntruncate -s -1 left\necho lab/train has GPU-x::3\nexit 1\n"
         )

@@ -155,6 +155,7 @@ class Uninstallation(PluginCase):
     def setUp(self):
         super().setUp()
         self.socket = self.folder / "pod-resources/kubelet.sock"
+        self.host = self.folder / "host"
         self.let_kubelet_age()
 
     def let_kubelet_age(self):
@@ -163,7 +164,7 @@ class Uninstallation(PluginCase):
 
     def ask(self):
         return subprocess.run(
-            [PLUGIN, "--unused", "--pod-resources", self.socket],
+            [PLUGIN, "--unused", "--pod-resources", self.socket, "--root-mount", self.host],
             env=environment(),
             capture_output=True,
             text=True,
@@ -199,6 +200,24 @@ class Uninstallation(PluginCase):
         self.assertEqual(self.ask().returncode, 1)
         self.let_kubelet_age()
         self.assertEqual(self.ask().returncode, 0)
+
+    def test_devices_of_other_plugins_are_not_ours(self):
+        slot = "GPU-1::0"
+        self.kubelet.pods["sound"] = {"example.com/card": ["card::0"]}
+        self.assertEqual(self.ask().returncode, 0)
+        # Before it is known which names are ours all are.
+        self.kubelet.pods["other"] = {"example.com/gpu": [slot]}
+        self.assertRegex(self.ask().stdout, f"^default/other has {slot} in its container main\n$")
+        plugin = self.start()
+        self.kubelet.admit("train", nvshare_com__gpu=1)
+        self.assertRegex(self.ask().stdout, r"^default/train has \S+ in its container main\n$")
+        self.kubelet.end("train")
+        self.assertEqual(self.ask().returncode, 0)
+        # What was ever offered stays ours.
+        plugin.end()
+        self.start("--resource", "example.com/gpu", resource="example.com/gpu")
+        self.kubelet.pods["old"] = {GPU: [slot]}
+        self.assertRegex(self.ask().stdout, r"default/old has .*\ndefault/other has .*\n$")
 
     def test_a_kubelet_that_does_not_say_is_no_proof(self):
         self.kubelet.refuses_lists = True

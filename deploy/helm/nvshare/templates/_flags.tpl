@@ -82,10 +82,11 @@ httpGet:
 so all of it stays until no pod has a device of ours. The folder goes once no daemon holds its lock. */}}
 {{- define "nvshare.cleanup.script" -}}
 set -eu
-until nvshare-device-plugin --unused; do sleep 5; done
+lib=/host/lib/nvshare
 run=/host/run/nvshare
+until nvshare-device-plugin --unused --root-mount="$lib"; do sleep 5; done
 if [ -e "$run/lock" ]; then flock --timeout 60 "$run/lock" true; fi
-rm -rf "$run" /host/lib/nvshare
+rm -rf "$run" "$lib"
 rm -f /host/run/cdi/nvshare.com-*
 rmdir /host/run/cdi 2>/dev/null || true
 {{- if eq (include "nvshare.nodeLabels" .) "nfd" }}
