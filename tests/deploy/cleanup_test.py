@@ -97,6 +97,13 @@ class Cleanup(DeployCase):
         self.assertEqual((self.bin / "seen").read_text().split(), [str(len(OURS))] * 4)
         self.assertEqual(self.left(), [])
 
+    def test_a_plugin_that_cannot_say_ends_it(self):
+        self.fill(*OURS)
+        for code in (2, 127, 139):
+            (self.bin / "nvshare-device-plugin").write_text(f"#!/bin/sh\nexit {code}\n")
+            self.assertNotEqual(self.run_script(), 0)
+            self.assertEqual(self.left(), sorted(OURS))
+
     def test_daemon_that_still_runs_is_not_robbed(self):
         self.fill(*OURS)
         with open(self.host / "run/nvshare/lock", "rb") as lock:

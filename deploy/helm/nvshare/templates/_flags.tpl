@@ -79,12 +79,13 @@ httpGet:
 {{- end }}
 
 {{/* What is left on a host when both daemons are gone. A container that is restarted needs its library,
-so all of it stays until no pod has a device of ours. The folder goes once no daemon holds its lock. */}}
+so all of it stays until no pod has a device of ours; the answer is 1 while some have one, or if it is not known.
+The folder goes once no daemon holds its lock. */}}
 {{- define "nvshare.cleanup.script" -}}
 set -eu
 lib=/host/lib/nvshare
 run=/host/run/nvshare
-until nvshare-device-plugin --unused --root-mount="$lib"; do sleep 5; done
+until nvshare-device-plugin --unused --root-mount="$lib"; do [ $? -eq 1 ] || exit 1; sleep 5; done
 if [ -e "$run/lock" ]; then flock --timeout 60 "$run/lock" true; fi
 rm -rf "$run" "$lib"
 rm -f /host/run/cdi/nvshare.com-*
