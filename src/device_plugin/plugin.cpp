@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "device_plugin/kubelet_client.h"
 #include "device_plugin/offered_names.h"
+#include "device_plugin/root_lock.h"
 #include "os/clock.h"
 #include "wire/messages.h"
 
@@ -87,6 +88,9 @@ Parsed<std::unique_ptr<Plugin>> Plugin::create(PluginOptions options, LoadedConf
 
 Parsed<void> Plugin::start() {
   for (const std::string& warning : config_.config.warnings) log(Level::warning, warning);
+  auto held = hold_root(options_.root_mount);
+  if (!held) return tl::unexpected(options_.root_mount + ": " + held.error().message());
+  root_lock_ = *std::move(held);
   library_ = NVS_TRY(install(options_));
   sweep_sockets(options_.kubelet_folder);
   NVS_TRY(watch_descriptors());

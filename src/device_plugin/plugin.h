@@ -9,6 +9,7 @@
 #include <string>
 #include <variant>
 
+#include "base/unique_fd.h"
 #include "device_plugin/daemon_link.h"
 #include "device_plugin/folder_watch.h"
 #include "device_plugin/gpu_watch.h"
@@ -70,6 +71,7 @@ class Plugin {
   Mailbox<PluginMessage> mailbox_;
   Answers answers_;
   Health health_;
+  UniqueFd root_lock_;  // nobody removes the library meanwhile
   InstalledLibrary library_;
   std::shared_ptr<const Nvml> nvml_;
   std::set<std::string> gpus_;  // whole ones, by UUID

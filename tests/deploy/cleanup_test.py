@@ -16,6 +16,8 @@ OURS = (
     "run/nvshare/lock",
     "run/nvshare/state.json",
     "run/nvshare/tenant/scheduler.sock",
+    "lib/nvshare/lock",
+    "lib/nvshare/resources",
     "lib/nvshare/0.1.0/libnvshare.so",
     "lib/nvshare/0.2.0/libnvshare.so",
     "run/cdi/nvshare.com-gpu.json",
@@ -94,7 +96,7 @@ class Cleanup(DeployCase):
         self.pods_end_after(3)
         self.assertEqual(self.run_script(), 0)
         # Each time it asked everything was there.
-        self.assertEqual((self.bin / "seen").read_text().split(), [str(len(OURS))] * 4)
+        self.assertEqual((self.bin / "seen").read_text().split(), [str(len(OURS))] * 5)
         self.assertEqual(self.left(), [])
 
     def test_a_plugin_that_cannot_say_ends_it(self):
@@ -112,6 +114,23 @@ class Cleanup(DeployCase):
             self.assertEqual(self.left(), sorted(OURS))
         self.assertEqual(self.run_script(), 0)
         self.assertEqual(self.left(), [])
+
+    def test_plugin_that_still_runs_is_not_robbed(self):
+        self.fill(*OURS)
+        with open(self.host / "lib/nvshare/lock", "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            self.assertNotEqual(self.run_script(patience=0), 0)
+            self.assertEqual(self.left(), sorted(OURS))
+        self.assertEqual(self.run_script(), 0)
+        self.assertEqual(self.left(), [])
+
+    def test_pods_that_came_meanwhile_are_not_robbed(self):
+        self.fill(*OURS)
+        (self.bin / "nvshare-device-plugin").write_text(
+            f'#!/bin/sh\n[ -e "{self.bin}/asked" ] && exit 1\ntouch "{self.bin}/asked"\n'
+        )
+        self.assertNotEqual(self.run_script(), 0)
+        self.assertEqual(self.left(), sorted(OURS))
 
 
 if __name__ == "__main__":

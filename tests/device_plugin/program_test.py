@@ -5,6 +5,7 @@
 usage: program_test.py BUILD [UNITTEST_ARGUMENT...]
 """
 
+import fcntl
 import http.client
 import os
 import re
@@ -218,6 +219,20 @@ class Uninstallation(PluginCase):
         self.start("--resource", "example.com/gpu", resource="example.com/gpu")
         self.kubelet.pods["old"] = {GPU: [slot]}
         self.assertRegex(self.ask().stdout, r"default/old has .*\ndefault/other has .*\n$")
+
+    def test_nobody_removes_anything_beside_a_plugin_that_runs(self):
+        plugin = self.start()
+        with open(self.host / "lock", "rb") as lock:
+            with self.assertRaises(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.assertEqual(plugin.end(), 0)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Nor does one come beside it.
+            late = self.launch()
+            self.assertEqual(late.process.wait(PATIENCE_S), 1)
+            late.reader.join(PATIENCE_S)
+            self.assertIn("an uninstallation is removing it", late.log[-1])
+        self.start()
 
     def test_a_kubelet_that_does_not_say_is_no_proof(self):
         self.kubelet.refuses_lists = True

@@ -80,12 +80,18 @@ httpGet:
 
 {{/* What is left on a host when both daemons are gone. A container that is restarted needs its library,
 so all of it stays until no pod has a device of ours; the answer is 1 while some have one, or if it is not known.
-The folder goes once no daemon holds its lock. */}}
+Nothing goes beside a plugin that runs, as after another installation: each holds a lock, and who has it alone
+asks again, since another may have come and gone. The daemon's folder goes once none holds its lock. */}}
 {{- define "nvshare.cleanup.script" -}}
 set -eu
 lib=/host/lib/nvshare
 run=/host/run/nvshare
 until nvshare-device-plugin --unused --root-mount="$lib"; do [ $? -eq 1 ] || exit 1; sleep 5; done
+if [ -e "$lib" ]; then
+  exec 9>>"$lib/lock"
+  flock --timeout 60 9
+  nvshare-device-plugin --unused --root-mount="$lib"
+fi
 if [ -e "$run/lock" ]; then flock --timeout 60 "$run/lock" true; fi
 rm -rf "$run" "$lib"
 rm -f /host/run/cdi/nvshare.com-*
