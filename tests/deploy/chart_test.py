@@ -358,21 +358,6 @@ class TheRest(ChartCase):
         daemon = self.one(manifests, "DaemonSet", "nvshare-scheduler")
         self.assertEqual(pod_of(daemon)["runtimeClassName"], "nvidia")
 
-    def test_cleanup_is_a_hook_in_order(self):
-        """The pods before who waits for them, and nothing of it stays."""
-        weights = {}
-        for manifest in self.render():
-            annotations = manifest["metadata"].get("annotations", {})
-            if "cleanup" not in manifest["metadata"]["name"]:
-                self.assertNotIn("helm.sh/hook", annotations)
-                continue
-            self.assertEqual(annotations["helm.sh/hook"], "post-delete")
-            self.assertIn("hook-succeeded", annotations["helm.sh/hook-delete-policy"])
-            weights[manifest["kind"]] = int(annotations["helm.sh/hook-weight"])
-        self.assertLess(weights["ServiceAccount"], weights["DaemonSet"])
-        self.assertLess(weights["RoleBinding"], weights["DaemonSet"])
-        self.assertLess(weights["DaemonSet"], weights["Job"])
-
     def test_notes_say_what_is_so(self):
         def notes(values, **more):
             return self.chart.render(values, **more)[chart.NOTES]

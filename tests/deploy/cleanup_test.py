@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the pods of an uninstallation do on a host, with a folder in its place."""
+"""What the pods of an uninstallation do on a host, with a folder in its place, and when."""
 
 import fcntl
 import os
@@ -8,8 +8,11 @@ import pathlib
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 from deploy_case import CHART, DeployCase, chart, pod_of
+from template_functions import FUNCTIONS
+from template_text import TemplateError
 
 # What we leave on hosts, and what is others'.
 OURS = (
@@ -24,6 +27,43 @@ OURS = (
     "features.d/nvshare",
 )
 THEIRS = ("run/nvshare.pid", "run/cdi/nvidia.yaml", "lib/kubelet/config.yaml", "features.d/gfd")
+
+
+class Hook(DeployCase):
+    """What Helm makes of it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.manifests = chart.Chart(CHART).manifests()
+
+    def test_cleanup_is_a_hook_in_order(self):
+        """The pods before who waits for them, and nothing of it stays."""
+        weights = {}
+        for manifest in self.manifests:
+            annotations = manifest["metadata"].get("annotations", {})
+            if "cleanup" not in manifest["metadata"]["name"]:
+                self.assertNotIn("helm.sh/hook", annotations)
+                continue
+            self.assertEqual(annotations["helm.sh/hook"], "post-delete")
+            self.assertIn("hook-succeeded", annotations["helm.sh/hook-delete-policy"])
+            weights[manifest["kind"]] = int(annotations["helm.sh/hook-weight"])
+        self.assertLess(weights["ServiceAccount"], weights["DaemonSet"])
+        self.assertLess(weights["RoleBinding"], weights["DaemonSet"])
+        self.assertLess(weights["DaemonSet"], weights["Job"])
+        # Before Helm's own patience ends, image and retries and all.
+        self.assertEqual(self.one(self.manifests, "Job")["spec"]["activeDeadlineSeconds"], 240)
+
+    def test_no_installation_beside_an_uninstallation(self):
+        asked = []
+
+        def lookup(*words):
+            asked.append(words)
+            return {"kind": "DaemonSet"}
+
+        with unittest.mock.patch.dict(FUNCTIONS, lookup=lookup):
+            with self.assertRaisesRegex(TemplateError, "delete daemonset,job.* gpus-cleanup"):
+                chart.Chart(CHART).render({"fullnameOverride": "gpus"}, Namespace="lab")
+        self.assertEqual(asked, [("apps/v1", "DaemonSet", "lab", "gpus-cleanup")])
 
 
 class Cleanup(DeployCase):

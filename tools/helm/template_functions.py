@@ -132,6 +132,8 @@ FUNCTIONS = {
     "empty": lambda value: not is_true(value),
     "required": required,
     "fail": fail,
+    # There is no cluster here, and nothing in it.
+    "lookup": lambda _version, _kind, _namespace, _name: {},
     "quote": quote,
     "toString": to_text,
     "toYaml": to_yaml,

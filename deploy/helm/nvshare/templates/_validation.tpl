@@ -4,6 +4,11 @@
 {{- if and (eq (include "nvshare.namespace" .) "default") (not .Values.allowDefaultNamespace) -}}
 {{- fail "nvshare in the namespace default is most likely a mistake: use --namespace nvshare-system --create-namespace, or set allowDefaultNamespace" -}}
 {{- end -}}
+{{- $cleanup := printf "%s-cleanup" (include "nvshare.fullname" .) -}}
+{{- $namespace := include "nvshare.namespace" . -}}
+{{- if lookup "apps/v1" "DaemonSet" $namespace $cleanup -}}
+{{- fail (printf "an uninstallation has not ended, and would take away what is installed now: kubectl -n %s delete daemonset,job,role,rolebinding,serviceaccount %s" $namespace $cleanup) -}}
+{{- end -}}
 {{- if and .Values.config.map .Values.config.name -}}
 {{- fail "config.map and config.name exclude each other" -}}
 {{- end -}}
