@@ -65,7 +65,7 @@ format: ## Format all sources, and write the generated documents anew.
 
 .PHONY: krew
 krew: ## Make kubectl nvshare for krew: make krew URL=https://example.com/v0.1.0 [HOMEPAGE=URL].
-	@$(PYTHON) tools/make_krew.py "$(URL)" $(if $(HOMEPAGE),--homepage "$(HOMEPAGE)")
+	@$(install) build; $(PYTHON) tools/make_krew.py "$(URL)" $(if $(HOMEPAGE),--homepage "$(HOMEPAGE)")
 
 .PHONY: clean
 clean: ## Remove the build folder.

@@ -53,6 +53,13 @@ class Krew(unittest.TestCase):
             self.assertEqual(archive.getmember(platform["bin"]).mode, 0o755)
         self.assertEqual(program, (DEPLOY / "kubectl/kubectl-nvshare").read_bytes())
 
+    def test_make_installs_what_it_needs(self):
+        command = ["make", "--no-print-directory", "--dry-run", "krew", f"URL={URL}"]
+        text = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
+        self.assertRegex(text, "(?s)install_packages.sh build.*make_krew.py")
+
     def test_same_sources_make_the_same_bytes(self):
         self.assertEqual(self.make(URL)[1], self.make(URL)[1])
 
