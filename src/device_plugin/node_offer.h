@@ -27,9 +27,10 @@ Parsed<std::vector<OfferedGpu>> find_offered_gpus(const Nvml& nvml, std::string&
 Parsed<InstalledLibrary> install(const PluginOptions& options);
 HostPaths host_paths(const PluginOptions& options, const InstalledLibrary& installed);
 
-// Writes the CDI file, if the offer needs one. It is never removed, and neither are devices in it,
-// nor are those missing that somebody holds: containers of pods that have such a device may restart
-// whatever the settings are now.
+// Writes the CDI file, if the injection is by CDI. It is never removed, and neither are devices in
+// it, nor are those missing that somebody holds: containers of pods that have such a device may
+// restart whatever the number of devices is now. Under another injection it stays as it was, and is
+// not made anew after a reboot: who changes the injection deletes such pods before.
 Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer,
                             const std::vector<SlotHolder>& holders);
 
