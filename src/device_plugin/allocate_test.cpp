@@ -185,7 +185,7 @@ TEST_F(AllocateTest, TheCdiFileHasTheDevicesThatAreAskedFor) {
   config_.injection = Injection::cdi_cri;
   config_.memory.is_offered = true;
   const Inventory inventory = *make_inventory(test_gpus(2), config_);
-  const auto spec = nlohmann::json::parse(cdi_spec_text(inventory, host_, {}));
+  const auto spec = nlohmann::json::parse(cdi_spec_text(inventory, host_, {}, {}));
   EXPECT_EQ(spec.at("cdiVersion"), "0.6.0");
   EXPECT_EQ(spec.at("kind"), "nvshare.com/gpu");
   EXPECT_EQ(spec.at("devices").size(), 20U);
@@ -209,7 +209,8 @@ TEST_F(AllocateTest, TheCdiFileKeepsDevicesOfEarlierSettings) {
   const std::string known = test_uuid(0) + "_1";
   const std::string old = test_uuid(0) + "_9";
   // What is no name there makes a runtime refuse the whole file.
-  const std::string text = cdi_spec_text(inventory, host_, {known, old, "", "a b", "_1", "a::1"});
+  const std::string text =
+      cdi_spec_text(inventory, host_, {known}, {known, old, "", "a b", "_1", "a::1"});
   const auto spec = nlohmann::json::parse(text);
   EXPECT_EQ(spec.at("devices").size(), 5U);
   EXPECT_EQ(spec.at("devices").at(4).at("name"), old);
@@ -218,7 +219,18 @@ TEST_F(AllocateTest, TheCdiFileKeepsDevicesOfEarlierSettings) {
   EXPECT_EQ(cdi_names_in(text).size(), 5U);
   EXPECT_TRUE(cdi_names_in(text).contains(old));
   // Written again and again it is the same.
-  EXPECT_EQ(cdi_spec_text(inventory, host_, cdi_names_in(text)), text);
+  EXPECT_EQ(cdi_spec_text(inventory, host_, {}, cdi_names_in(text)), text);
+  EXPECT_EQ(cdi_spec_text(inventory, host_, {old}, cdi_names_in(text)), text);
+}
+
+TEST_F(AllocateTest, TheCdiFileHasRoomForWhatIsHeldBeforeWhatWas) {
+  const Inventory inventory = *make_inventory(gpus_, config_);
+  std::set<std::string> earlier;
+  for (std::size_t i = 0; i < kCdiNamesMax; ++i) earlier.insert("a" + std::to_string(i));
+  const auto names = cdi_names_in(cdi_spec_text(inventory, host_, {"z1", "z2"}, earlier));
+  EXPECT_EQ(names.size(), kCdiNamesMax);
+  EXPECT_TRUE(names.contains("z1") && names.contains("z2"));
+  EXPECT_TRUE(names.contains(test_uuid(0) + "_0"));
 }
 
 TEST_F(AllocateTest, WhatIsNoCdiFileOfOursHasNoDevices) {

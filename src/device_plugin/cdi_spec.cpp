@@ -23,8 +23,9 @@ bool is_cdi_name(std::string_view name) {
          });
 }
 
-// In the order of the inventory; what is not in it comes after, as much as there is room for.
-std::vector<std::string> device_names(const Inventory& inventory,
+// In the order of the inventory. What is not in it comes after, as much as there is room for, and
+// in an order that does not change with who holds something.
+std::vector<std::string> device_names(const Inventory& inventory, const std::set<std::string>& held,
                                       const std::set<std::string>& earlier) {
   std::vector<std::string> names;
   std::set<std::string> known;
@@ -35,17 +36,21 @@ std::vector<std::string> device_names(const Inventory& inventory,
       known.insert(names.back());
     }
   }
-  for (const std::string& name : earlier) {
-    if (names.size() >= kDevicesMax) break;
-    if (is_cdi_name(name) && known.insert(name).second) names.push_back(name);
+  std::set<std::string> others;
+  for (const std::set<std::string>* source : {&held, &earlier}) {
+    for (const std::string& name : *source) {
+      if (names.size() + others.size() >= kCdiNamesMax) break;
+      if (is_cdi_name(name) && !known.contains(name)) others.insert(name);
+    }
   }
+  names.insert(names.end(), others.begin(), others.end());
   return names;
 }
 
 }  // namespace
 
 std::string cdi_spec_text(const Inventory& inventory, const HostPaths& host,
-                          const std::set<std::string>& earlier) {
+                          const std::set<std::string>& held, const std::set<std::string>& earlier) {
   json mounts = json::array();
   for (const Mount& mount : library_mounts(host)) {
     json options = {"ro", "nosuid", "nodev", "bind"};
@@ -56,7 +61,7 @@ std::string cdi_spec_text(const Inventory& inventory, const HostPaths& host,
                       {"options", std::move(options)}});
   }
   json devices = json::array();
-  for (const std::string& name : device_names(inventory, earlier)) {
+  for (const std::string& name : device_names(inventory, held, earlier)) {
     // A device must edit something. Slots are told by Allocate, since of several devices in one
     // container only the last one's variable would be seen.
     devices.push_back(

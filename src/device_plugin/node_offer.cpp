@@ -81,8 +81,9 @@ Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer,
   const auto before = os::read_file(cdi_path(options), kCdiFileMax);
   std::set<std::string> earlier;
   if (before) earlier = cdi_names_in(*before);
-  for (const SlotHolder& holder : holders) earlier.insert(cdi_name(holder.slot));
-  const std::string text = cdi_spec_text(offer.inventory, offer.host, earlier);
+  std::set<std::string> held;
+  for (const SlotHolder& holder : holders) held.insert(cdi_name(holder.slot));
+  const std::string text = cdi_spec_text(offer.inventory, offer.host, held, earlier);
   if (before && *before == text) return {};
   std::error_code error;
   std::filesystem::create_directories(options.cdi_folder, error);
