@@ -259,10 +259,15 @@ void Plugin::take_list(const PodsListed& listed) {
         is_good ? "the kubelet says who has what" : "the kubelet does not say who has what",
         {{"error", listed.error}});
   }
-  if (listed.is_new) {
+  if (listed.is_new || !cdi_error_.empty()) {
     // After a reboot the file is gone, and pods of earlier settings are listed late.
     const auto written = write_cdi_file(options_, *answers_.offer(), answers_.holders());
-    if (!written) log(Level::error, "the CDI file is old", {{"error", written.error()}});
+    const std::string error = written ? "" : written.error();
+    // Tried again at every list, and said once.
+    if (error != std::exchange(cdi_error_, error)) {
+      log(written ? Level::info : Level::error,
+          written ? "the CDI file is written again" : "the CDI file is old", {{"error", error}});
+    }
   }
   const Instant now = os::monotonic_now();
   if (is_swept_ || now < calm_since_ + kSweepAfter || !answers_.all_slots_are_ours(now)) return;

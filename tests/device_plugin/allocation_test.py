@@ -114,6 +114,17 @@ class Containers(PluginCase):
         self.wait_until(lambda: set(self.cdi_names()) == names, "what pods have")
         self.assertEqual(len(self.cdi_names()), 10)
 
+    def test_a_cdi_file_that_could_not_be_written_is_written_later(self):
+        plugin = self.start("--injection", "cdi-cri")
+        folder = self.folder / "cdi"
+        folder.rename(self.folder / "away")
+        folder.write_text("no folder")
+        self.kubelet.admit("pod", nvshare_com__gpu=1)
+        self.wait_until(lambda: plugin.has_logged("the CDI file is old"), "an error")
+        # With no news of pods in between.
+        folder.unlink()
+        self.wait_until(lambda: len(self.cdi_names()) == 20, "the file")
+
     def test_an_index_is_nvmls(self):
         # Of its GPUs the second is first on the bus, and the third does not answer.
         fake = {
