@@ -62,14 +62,9 @@ void give_gpus(const std::vector<std::string>& names, const std::string& first_u
   }
 }
 
-// NVIDIA's plugin leaves them to CDI where nothing else is asked for, and so do we.
 void give_device_files(const std::vector<std::size_t>& gpus, const Inventory& inventory,
                        const Config& config, ContainerAnswer& answer) {
-  const bool is_all_cdi =
-      std::all_of(config.device_lists.begin(), config.device_lists.end(), [](DeviceList list) {
-        return list == DeviceList::cdi_annotations || list == DeviceList::cdi_cri;
-      });
-  if (!config.passes_device_files || is_all_cdi) return;
+  if (!gives_device_files(config)) return;
   std::string root = config.device_root;
   while (root.ends_with('/')) root.pop_back();
   const auto give = [&](const std::string& path, bool is_optional) {
@@ -111,6 +106,14 @@ tl::unexpected<AllocateError> refused(AllocateError::Kind kind, std::string text
 }
 
 }  // namespace
+
+bool gives_device_files(const Config& config) {
+  const bool is_all_cdi =
+      std::all_of(config.device_lists.begin(), config.device_lists.end(), [](DeviceList list) {
+        return list == DeviceList::cdi_annotations || list == DeviceList::cdi_cri;
+      });
+  return config.passes_device_files && !is_all_cdi;
+}
 
 std::vector<Mount> library_mounts(const HostPaths& host) {
   return {{kContainerLibrary, host.library},

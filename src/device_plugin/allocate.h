@@ -61,6 +61,10 @@ tl::expected<ContainerAnswer, AllocateError> allocate(const std::vector<std::str
                                                       const Inventory& inventory,
                                                       const Config& config, const HostPaths& host);
 
+// Whether containers are given device files. NVIDIA's plugin leaves them to CDI where nothing else
+// is asked for, and so do we.
+bool gives_device_files(const Config& config);
+
 // The mounts by which the library gets into a container.
 std::vector<Mount> library_mounts(const HostPaths& host);
 

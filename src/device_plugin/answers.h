@@ -37,7 +37,9 @@ struct ListedDevice {
 
 class Answers {
  public:
-  // Whether a file is there. Device files come with the driver's modules, which may be loaded late.
+  // Whether a file is there. Device files come with the driver's modules, and a module may be
+  // loaded after us: on a host its files are seen then, but in a pod /dev stays what it was at the
+  // start.
   using HasFile = std::function<bool(const std::string& path)>;
   static bool is_there(const std::string& path);
   explicit Answers(HasFile has_file = is_there) : has_file_(std::move(has_file)) {}

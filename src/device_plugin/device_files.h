@@ -17,6 +17,9 @@ namespace nvs::plugin {
 inline constexpr std::array<const char*, 4> kControlFiles = {
     "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"};
 
+// Of these, what every CUDA program needs.
+inline constexpr std::array<const char*, 2> kNeededFiles = {"/dev/nvidiactl", "/dev/nvidia-uvm"};
+
 // What the driver calls the rights to use MIG instances, and their numbers.
 inline constexpr const char* kMigMinorsPath = "/proc/driver/nvidia-caps/mig-minors";
 

@@ -92,6 +92,20 @@ Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer,
   return {};
 }
 
+std::string remark_on_control_files(const Config& config, const Answers::HasFile& has_file) {
+  if (!gives_device_files(config)) return "";
+  std::vector<std::string> missing;
+  for (const char* path : kNeededFiles) {
+    if (!has_file(path)) missing.push_back(path);
+  }
+  if (missing.empty()) return "";
+  const std::string subject =
+      missing.size() == 1 ? missing[0] + " is" : missing[0] + " and " + missing[1] + " are";
+  return "passDeviceSpecs: " + subject +
+         " not here and cannot be passed to containers; load the driver's modules before this "
+         "plugin starts, and let its container have the capability compute";
+}
+
 std::string label_lines(const Offer& offer) {
   // NVIDIA's file may share nothing.
   const bool is_shared = !offer.config.resources.empty();

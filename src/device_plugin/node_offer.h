@@ -34,6 +34,10 @@ HostPaths host_paths(const PluginOptions& options, const InstalledLibrary& insta
 Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer,
                             const std::vector<SlotHolder>& holders);
 
+// A line for the log if device files are passed on and those are missing that every CUDA program
+// needs; empty if all is well.
+std::string remark_on_control_files(const Config& config, const Answers::HasFile& has_file);
+
 // The node's labels: a line each, as Node Feature Discovery reads them from files.
 std::string label_lines(const Offer& offer);
 // Writes them to the file that the options name, if they do.

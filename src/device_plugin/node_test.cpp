@@ -157,9 +157,29 @@ TEST(Answers, ControlFilesArePassedIfTheyAreThere) {
     return found;
   };
   EXPECT_EQ(paths(), (std::vector<std::string>{"/dev/nvidiactl", "/dev/nvidia0"}));
-  has_uvm = true;  // its module was loaded since
+  has_uvm = true;  // as on a host where its module was loaded since
   EXPECT_EQ(paths(),
             (std::vector<std::string>{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0"}));
+}
+
+TEST(NodeOffer, MissingControlFilesAreRemarkedOnIfTheyAreToBePassed) {
+  Config config;
+  std::set<std::string> there = {"/dev/nvidiactl"};
+  const auto remark = [&] {
+    return remark_on_control_files(
+        config, [&there](const std::string& path) { return there.contains(path); });
+  };
+  EXPECT_EQ(remark(), "");
+  config.passes_device_files = true;
+  EXPECT_TRUE(remark().starts_with("passDeviceSpecs: /dev/nvidia-uvm is not here")) << remark();
+  there.clear();
+  EXPECT_TRUE(remark().starts_with("passDeviceSpecs: /dev/nvidiactl and /dev/nvidia-uvm are not"));
+  config.device_lists = {DeviceList::cdi_cri};
+  EXPECT_EQ(remark(), "");
+  config.device_lists = {DeviceList::envvar};
+  // The others are of use to few.
+  there = {"/dev/nvidiactl", "/dev/nvidia-uvm"};
+  EXPECT_EQ(remark(), "");
 }
 
 TEST(Probes, AnswerWhatTheyAreAsked) {

@@ -146,6 +146,8 @@ Parsed<void> Plugin::make_offer() {
   if (!gpus) return tl::unexpected(gpus.error());
   auto inventory = NVS_TRY(make_inventory(*std::move(gpus), config_.config));
   for (const std::string& remark : inventory.remarks) log(Level::warning, remark);
+  const std::string files = remark_on_control_files(config_.config, Answers::is_there);
+  if (files != std::exchange(files_remark_, files)) log_lines(Level::warning, files);
   auto offer = std::make_shared<Offer>(
       Offer{config_.config, std::move(inventory), host_paths(options_, library_)});
   NVS_TRY(write_cdi_file(options_, *offer, answers_.holders()));

@@ -83,6 +83,7 @@ class Plugin {
   std::string config_error_;    // of the last time
   std::string list_error_;      // of the last time
   std::string cdi_error_;       // of the last time
+  std::string files_remark_;    // of the last time
   bool is_swept_ = false;       // older versions of the library are gone
   bool is_ending_ = false;
   bool is_folder_gone_ = false;
