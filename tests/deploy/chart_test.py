@@ -209,8 +209,8 @@ class DevicePlugin(ChartCase):
 
     def test_without_config(self):
         (plugin,) = self.plugins({}).values()
-        self.assertEqual(args_of(plugin), ["--injection=ld-so-preload", "--probes=:9403"])
-        self.assertNotIn("config", volumes_of(plugin))
+        self.assertEqual(args_of(plugin), ["--probes=:9403"])
+        self.assertFalse({"config", "cdi"} & set(volumes_of(plugin)))
         self.assertEqual([len(one) for one in self.expressions(plugin)], [1, 1, 1])
 
     def test_probes_ask_where_it_listens(self):
@@ -307,6 +307,16 @@ class DevicePlugin(ChartCase):
         (plugin,) = self.plugins(values_file("cdi")).values()
         self.assertEqual(volumes_of(plugin)["cdi"]["hostPath"]["path"], "/var/run/cdi")
         self.assertIn("--injection=cdi-cri", args_of(plugin))
+
+    def test_a_config_may_choose_the_injection_where_no_value_does(self):
+        config = {"config": {"map": {"a": "version: nvshare/v1\ninjection: cdi-cri\n"}}}
+        (plugin,) = self.plugins(config).values()
+        self.assertNotIn("--injection", " ".join(args_of(plugin)))
+        self.assertIn("cdi", volumes_of(plugin))
+        # A flag counts more than a config.
+        (plugin,) = self.plugins({**config, "devicePlugin": {"injection": "env"}}).values()
+        self.assertIn("--injection=env", args_of(plugin))
+        self.assertNotIn("cdi", volumes_of(plugin))
 
     def test_labels_of_nodes_where_somebody_reads_the_file(self):
         for values, api_versions, is_there in (

@@ -107,6 +107,7 @@ class Kustomize(DeployCase):
         volume = next(one for one in pod["volumes"] if one["name"] == "config")
         self.assertEqual(volume["configMap"]["name"], name)
         self.assertRegex(name, r"nvshare-device-plugin-\w+")
+        self.assertIn("cdi", [one["name"] for one in pod["volumes"]])
         file = Path(self.folder) / "overlays/time-slicing/config/few"
         self.assertEqual(self.one(manifests, "ConfigMap")["data"], {"few": file.read_text("utf-8")})
         self.assertIn(
@@ -125,7 +126,7 @@ class Kustomize(DeployCase):
         path = Path(self.folder) / "base/device-plugin.yaml"
         good = path.read_text("utf-8")
         self.addCleanup(path.write_text, good, "utf-8")
-        path.write_text(good.replace("--injection=ld-so-preload", "--other"), "utf-8")
+        path.write_text(good.replace("--probes=:9403", "--other"), "utf-8")
         done = kubectl("kustomize", str(Path(self.folder) / "overlays/cdi"))
         self.assertNotEqual(done.returncode, 0)
 
