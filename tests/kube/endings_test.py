@@ -124,6 +124,7 @@ class DeathsWithCertificates(Deaths):
                 self.server.wait_for("watch", count + 1)
                 self.assertEqual(self.server.tls.left, 0)
                 watch.wait_for_health("reachable listed")
+                self.assertEqual(watch.end(), 0)
                 self.server.tls = good
 
 
