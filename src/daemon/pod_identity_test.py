@@ -80,7 +80,12 @@ class PodsFromFiles(PodsCase):
             self.server.put(name, mirror=self.uid, gpu_core_limit=limit)
         self.start_in_cluster("--core-limit", "50")
         self.tenant_in_pod()
-        self.wait_for(lambda status: status["kubernetes"]["pods"] == len(pods))
+        return self.wait_for(lambda status: status["kubernetes"]["pods"] == len(pods))
+
+    def check_has_what_the_node_gives(self, status):
+        tenant = status["tenants"][0]
+        self.assertEqual(tenant["kubernetes"]["standing"], "unverified")
+        self.assertEqual(tenant["limits"]["cores"], {"value": "50", "source": "default"})
 
     def test_they_are_verified_and_have_their_annotations(self):
         self.start_static(train="70")
@@ -92,17 +97,16 @@ class PodsFromFiles(PodsCase):
         self.wait_for_cores("60", "annotation")
 
     def test_whoever_makes_up_a_picture_says_nothing_of_them(self):
-        self.start_static(a="1", train="70", z="99")
+        self.check_has_what_the_node_gives(self.start_static(a="1", train="70", z="99"))
         self.give_slot()
         tenant = self.wait_for_cores("70", "annotation")["tenants"][0]
         self.assertEqual(tenant["name"], "lab/train")
 
     def test_nor_without_a_real_one(self):
-        self.start_static(evil="99")
+        self.check_has_what_the_node_gives(self.start_static(evil="1"))
         self.give_slot()
         status = self.wait_for(lambda status: status["kubernetes"]["slots"] == 1)
-        self.assertEqual(status["tenants"][0]["kubernetes"]["standing"], "unverified")
-        self.assertEqual(status["tenants"][0]["limits"]["cores"]["value"], "50")
+        self.check_has_what_the_node_gives(status)
 
 
 if __name__ == "__main__":

@@ -93,7 +93,8 @@ PodIdentity Pods::identify(const std::string& uid, const std::string& slot) cons
   if (!asked_ || uid.empty()) return {};
   const std::vector<const KnownPod*> pods = pods_of(uid);
   if (pods.empty()) return unverified(nullptr, "the API server has not told of its pod");
-  const KnownPod* pod = pods.front();
+  // A picture may be made up, and only the slot proves it: until then it lowers nothing either.
+  const KnownPod* pod = pods_.contains(uid) ? pods.front() : nullptr;
   if (slot.empty()) return unverified(pod, "it does not say which slot it has (NVSHARE_SLOT)");
   for (const KnownPod* named : pods) {
     const auto held = slots_.find({slot, named->name});

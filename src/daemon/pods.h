@@ -66,9 +66,10 @@ std::string_view standing_word(Standing standing);
 
 struct PodIdentity {
   Standing standing = Standing::outside;
-  const KnownPod* pod = nullptr;  // that the uid leads to; of an unverified one too, if to any
-  const SlotUse* use = nullptr;   // of a verified one
-  const char* reason = "";        // of an unverified one
+  // That the uid leads to; of an unverified one too, but no picture (kube::Pod::static_uid).
+  const KnownPod* pod = nullptr;
+  const SlotUse* use = nullptr;  // of a verified one
+  const char* reason = "";       // of an unverified one
 };
 
 class Pods {

@@ -73,6 +73,9 @@ TEST_F(PodsTest, APodFromAFileIsKnownByTheUidThatItHasOnItsNode) {
   };
   const auto identity = [&] { return pods_.identify(hash, "GPU-1::0"); };
   picture("b", "train");
+  EXPECT_EQ(identity().standing, Standing::unverified);
+  EXPECT_EQ(identity().pod, nullptr) << "anybody can have made it up";
+  EXPECT_EQ(pods_.identify(hash, "").pod, nullptr);
   use("GPU-1::0", "train");
   EXPECT_EQ(identity().standing, Standing::verified);
   picture("a", "evil");
@@ -82,6 +85,7 @@ TEST_F(PodsTest, APodFromAFileIsKnownByTheUidThatItHasOnItsNode) {
   pods_.remove_pod("b");
   EXPECT_EQ(identity().standing, Standing::unverified);
   EXPECT_STREQ(identity().reason, "its slot is another pod's");
+  EXPECT_EQ(identity().pod, nullptr);
 }
 
 TEST_F(PodsTest, NobodyIsTakenForAPodByAPictureOfIt) {
