@@ -107,9 +107,8 @@ void Node::leave(Instant now, core::ClientId client, Effects& effects) {
   const Tenant& tenant = clients_.at(clients_.client(client).tenant);
   if (tenant.clients.size() == 1) keep_quota(now, tenant);
   step(now, core::ClientLeft{client}, effects);
-  const std::string uid = tenant.pod_uid;
   clients_.remove_client(client);
-  forget_pod(uid);
+  forget_pods();
 }
 
 void Node::set_policy(Instant now, core::GpuId gpu, core::GpuPolicy policy, Effects& effects) {

@@ -115,7 +115,8 @@ class Node {
   void lose_pod(const std::string& uid);
   void lose_unlisted(const std::vector<kube::PodChange>& listed);
   void keep_pods();
-  void forget_pod(const std::string& uid);
+  void replace_picture(const kube::Pod& pod);
+  void forget_pods();
 
   // See node_status.cpp.
   void add_memory(NodeLabels& labels) const;

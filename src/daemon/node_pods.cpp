@@ -30,6 +30,7 @@ void Node::update_pods(Instant now, const kube::Update& update, Effects& effects
       continue;
     }
     pods_gone_.erase(uid);
+    replace_picture(change.pod);
     for (const std::string& error : pods_.set_pod(change.pod).errors) {
       ++bad_annotations_;
       log(Level::warning, "annotation not understood: the limit stays as it was",
@@ -58,6 +59,19 @@ void Node::lose_pod(const std::string& uid) {
   }
 }
 
+// The kubelet makes its picture of a pod from a file anew when somebody has deleted it: the new one
+// counts. No two pods have the same name at once, so the other one of that name is gone.
+void Node::replace_picture(const kube::Pod& pod) {
+  if (pod.static_uid.empty()) return;
+  std::erase_if(pods_gone_, [&](const std::string& uid) {
+    const KnownPod* gone = pods_.find(uid);
+    const bool is_it = gone != nullptr && gone->static_uid == pod.static_uid &&
+                       gone->name == PodName{pod.space, pod.name};
+    if (is_it) pods_.remove_pod(uid);
+    return is_it;
+  });
+}
+
 // The API server may be away when the next daemon starts. Until it has told us anything, nobody
 // knows more than the earlier daemon did.
 void Node::keep_pods() {
@@ -77,18 +91,29 @@ void Node::update_slots(Instant now, const SlotChange& change, Effects& effects)
   keep_pods();
 }
 
+// A picture is in use by tenants that were verified by it, or say so: by its name. Anybody can make
+// up others with the same hash, as many as he likes.
 bool Node::is_in_use(const std::string& uid) const {
+  const KnownPod* pod = pods_.find(uid);
+  if (pod == nullptr) return false;
   const auto& tenants = clients_.tenants();
-  return std::any_of(tenants.begin(), tenants.end(),
-                     [&uid](const auto& entry) { return entry.second.pod_uid == uid; });
+  return std::any_of(tenants.begin(), tenants.end(), [&](const auto& entry) {
+    const Tenant& tenant = entry.second;
+    if (tenant.pod_uid.empty()) return false;
+    if (tenant.pod_uid == uid) return true;
+    return tenant.pod_uid == pod->static_uid && tenant.pod_namespace == pod->name.space &&
+           tenant.pod == pod->name.name;
+  });
 }
 
 // After a tenant has left.
-void Node::forget_pod(const std::string& uid) {
-  if (!pods_gone_.contains(uid) || is_in_use(uid)) return;
-  pods_gone_.erase(uid);
-  pods_.remove_pod(uid);
-  keep_pods();
+void Node::forget_pods() {
+  const auto forgotten = std::erase_if(pods_gone_, [this](const std::string& uid) {
+    if (is_in_use(uid)) return false;
+    pods_.remove_pod(uid);
+    return true;
+  });
+  if (forgotten > 0) keep_pods();
 }
 
 void Node::identify_all(Instant now, Effects& effects) {

@@ -11,6 +11,7 @@ namespace nvs::daemon {
 namespace {
 
 const std::string kUid = "0a1b2c3d-1111-2222-3333-444455556666";
+const std::string kHash = "0123456789abcdef0123456789abcdef";
 const std::string kSlot = "GPU-1::0";
 
 class NodePodsTest : public ::testing::Test {
@@ -59,6 +60,23 @@ class NodePodsTest : public ::testing::Test {
   void pod(const Annotations& annotations = {}) { pod(annotations, kube::PodChange::Kind::added); }
   void slot(const std::string& name = "train") {
     node_->update_slots(kStart, {false, false, {{kSlot, {"ml", name}, "main"}}, {}}, effects_);
+  }
+  // Of a pod that its node has from a file, as the API server has it.
+  static kube::Pod picture(const std::string& uid, const std::string& cores,
+                           const std::string& name = "train") {
+    return {uid, "ml", name, {{"nvshare.com/gpu-core-limit", cores}}, kHash};
+  }
+  const Tenant& join_from_file(std::uint64_t client = 1) {
+    Tenant tenant;
+    tenant.key = "container:/kubepods/a";
+    tenant.pod_uid = kHash;
+    tenant.slot = kSlot;
+    return node_->join(kStart, core::ClientId{client}, 100, tenant, {}, effects_);
+  }
+  std::size_t pod_count() const {
+    const std::string status = node_->status(kStart, {});
+    const std::string key = R"("pods":)";
+    return std::stoul(status.substr(status.find(key) + key.size()));
   }
 
   TestFolder folder_;
@@ -154,7 +172,7 @@ TEST_F(NodePodsTest, LimitsOfAPodThatWasDeletedByForceHoldUntilItEnds) {
   pod({}, kube::PodChange::Kind::removed);
   EXPECT_EQ(tenant.limits.cores().value, 20U);
   node_->leave(kStart, core::ClientId{1}, effects_);
-  EXPECT_NE(node_->status(kStart, {}).find(R"("pods":0)"), std::string::npos);
+  EXPECT_EQ(pod_count(), 0U);
   EXPECT_EQ(join(2).limits.cores().value, 50U);
 }
 
@@ -200,33 +218,64 @@ TEST_F(NodePodsTest, PodsThatTheFirstListDoesNotHaveAreForgotten) {
   pod({{"nvshare.com/gpu-core-limit", "20"}});
   list({{kube::PodChange::Kind::added, other}});
   start();
-  EXPECT_NE(node_->status(kStart, {}).find(R"("pods":2)"), std::string::npos);
+  EXPECT_EQ(pod_count(), 2U);
   join();
   list({});
-  EXPECT_NE(node_->status(kStart, {}).find(R"("pods":1)"), std::string::npos)
-      << "one was deleted and still runs";
+  EXPECT_EQ(pod_count(), 1U) << "one was deleted and still runs";
   node_->leave(kStart, core::ClientId{1}, effects_);
-  EXPECT_NE(node_->status(kStart, {}).find(R"("pods":0)"), std::string::npos);
+  EXPECT_EQ(pod_count(), 0U);
   start();
-  EXPECT_NE(node_->status(kStart, {}).find(R"("pods":0)"), std::string::npos);
+  EXPECT_EQ(pod_count(), 0U);
 }
 
-TEST_F(NodePodsTest, APodFromAFileIsForgottenWithItsPicture) {
-  const std::string hash = "0123456789abcdef0123456789abcdef";
-  const kube::Pod picture{"other", "ml", "train", {{"nvshare.com/gpu-core-limit", "20"}}, hash};
-  list({{kube::PodChange::Kind::added, picture}});
+TEST_F(NodePodsTest, WhoDeletesThePictureOfAPodFromAFileLiftsNoLimit) {
+  list({{kube::PodChange::Kind::added, picture("a", "20")}});
   start();
   slot();
-  Tenant in_it;
-  in_it.key = "container:/kubepods/a";
-  in_it.pod_uid = hash;
-  in_it.slot = kSlot;
-  const Tenant& tenant = node_->join(kStart, core::ClientId{1}, 100, in_it, {}, effects_);
+  const Tenant& tenant = join_from_file();
   EXPECT_EQ(tenant.standing, Standing::verified);
   EXPECT_EQ(tenant.limits.cores().value, 20U);
   list({});
-  EXPECT_EQ(tenant.standing, Standing::unverified);
-  EXPECT_EQ(tenant.limits.cores().value, 50U);
+  EXPECT_EQ(tenant.standing, Standing::verified) << "it still runs";
+  EXPECT_EQ(tenant.limits.cores().value, 20U);
+  join_from_file(2);
+  node_->leave(kStart, core::ClientId{1}, effects_);
+  EXPECT_EQ(pod_count(), 1U);
+  EXPECT_EQ(tenant.limits.cores().value, 20U);
+  node_->leave(kStart, core::ClientId{2}, effects_);
+  EXPECT_EQ(pod_count(), 0U);
+  EXPECT_EQ(join_from_file().limits.cores().value, 50U);
+}
+
+TEST_F(NodePodsTest, OfAllPicturesThatComeAndGoTheLastCounts) {
+  using Kind = kube::PodChange::Kind;
+  list({{Kind::added, picture("m-0", "20")}});
+  slot();
+  const Tenant& tenant = join_from_file();
+  // The uids of some are before the last one's, those of others after it.
+  for (int i = 1; i < 10; ++i) {
+    const std::string uid = (i % 2 == 0 ? "a-" : "z-") + std::to_string(i);
+    const std::string before = i == 1 ? "m-0" : (i % 2 == 0 ? "z-" : "a-") + std::to_string(i - 1);
+    list({{Kind::removed, picture(before, "")}});
+    EXPECT_EQ(pod_count(), 1U);
+    list({{Kind::added, picture(uid, std::to_string(20 + i))}});
+    EXPECT_EQ(pod_count(), 1U);
+    EXPECT_EQ(tenant.limits.cores().value, 20U + static_cast<unsigned>(i));
+  }
+}
+
+TEST_F(NodePodsTest, PicturesThatAreMadeUpAreNotKept) {
+  using Kind = kube::PodChange::Kind;
+  list({{Kind::added, picture("a", "20")}});
+  slot();
+  const Tenant& tenant = join_from_file();
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = "evil-" + std::to_string(i);
+    list({{Kind::added, picture(name, "1", name)}});
+    list({{Kind::removed, picture(name, "1", name)}});
+  }
+  EXPECT_EQ(pod_count(), 1U);
+  EXPECT_EQ(tenant.limits.cores().value, 20U);
 }
 
 TEST_F(NodePodsTest, ALaterProcessMaySayTheSlot) {

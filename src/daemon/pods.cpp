@@ -41,6 +41,11 @@ const KnownPod& Pods::set_pod(const kube::Pod& pod) {
   return known;
 }
 
+const KnownPod* Pods::find(const std::string& uid) const {
+  const auto found = pods_.find(uid);
+  return found != pods_.end() ? &found->second : nullptr;
+}
+
 void Pods::restore(const SavedPods& saved) {
   for (const auto& [uid, pod] : saved) pods_[uid] = KnownPod{pod, {}};
 }
@@ -80,8 +85,7 @@ void Pods::end_slots() {
 }
 
 std::vector<const KnownPod*> Pods::pods_of(const std::string& uid) const {
-  const auto found = pods_.find(uid);
-  if (found != pods_.end()) return {&found->second};
+  if (const KnownPod* pod = find(uid)) return {pod};
   std::vector<const KnownPod*> pictures;
   for (const auto& [other, pod] : pods_) {
     if (pod.static_uid == uid) pictures.push_back(&pod);
@@ -94,7 +98,7 @@ PodIdentity Pods::identify(const std::string& uid, const std::string& slot) cons
   const std::vector<const KnownPod*> pods = pods_of(uid);
   if (pods.empty()) return unverified(nullptr, "the API server has not told of its pod");
   // A picture may be made up, and only the slot proves it: until then it lowers nothing either.
-  const KnownPod* pod = pods_.contains(uid) ? pods.front() : nullptr;
+  const KnownPod* pod = find(uid);
   if (slot.empty()) return unverified(pod, "it does not say which slot it has (NVSHARE_SLOT)");
   for (const KnownPod* named : pods) {
     const auto held = slots_.find({slot, named->name});

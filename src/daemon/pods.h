@@ -80,6 +80,8 @@ class Pods {
 
   const KnownPod& set_pod(const kube::Pod& pod);
   void remove_pod(const std::string& uid) { pods_.erase(uid); }
+  // By the API server's uid; null if it is not known.
+  const KnownPod* find(const std::string& uid) const;
 
   // What an earlier daemon knew is believed until the API server has told of all its pods.
   void restore(const SavedPods& saved);
