@@ -23,6 +23,11 @@ std::string_view standing_word(Standing standing) {
   return kStandingWords.at(static_cast<std::size_t>(standing));
 }
 
+bool can_be_saved(const std::string& uid, const SavedPod& pod) {
+  return is_pod_name(uid) && is_pod_name(pod.name.space) && is_pod_name(pod.name.name) &&
+         (pod.static_uid.empty() || is_pod_name(pod.static_uid));
+}
+
 const KnownPod& Pods::set_pod(const kube::Pod& pod) {
   KnownPod& known = pods_[pod.uid];
   known.name = {pod.space, pod.name};
@@ -57,9 +62,7 @@ SavedPods Pods::saved() const {
   for (const auto& [uid, pod] : pods_) {
     const bool is_ours =
         !pod.memory.is_unset() || !pod.cores.is_unset() || with_slots.contains(pod.name);
-    const bool is_bounded = uid.size() <= kPodNameMax && pod.name.space.size() <= kPodNameMax &&
-                            pod.name.name.size() <= kPodNameMax;
-    if (is_ours && is_bounded) saved.emplace(uid, pod);
+    if (is_ours && can_be_saved(uid, pod)) saved.emplace(uid, pod);
   }
   return saved;
 }

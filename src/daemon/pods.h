@@ -21,6 +21,9 @@ namespace nvs::daemon {
 
 // No uid, and no name of Kubernetes, is longer.
 inline constexpr std::size_t kPodNameMax = 253;
+inline bool is_pod_name(std::string_view text) {
+  return !text.empty() && text.size() <= kPodNameMax;
+}
 
 struct PodName {
   std::string space;  // its namespace
@@ -38,6 +41,8 @@ struct SavedPod {
   bool operator==(const SavedPod&) const = default;
 };
 using SavedPods = std::map<std::string, SavedPod>;  // by uid
+// Else it is neither written nor read: the API server may say what it likes.
+bool can_be_saved(const std::string& uid, const SavedPod& pod);
 
 // A pod of this node as the API server describes it.
 struct KnownPod : SavedPod {

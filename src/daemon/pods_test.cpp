@@ -152,9 +152,6 @@ TEST_F(PodsTest, WhatTheNextDaemonWantsToKnowIsKept) {
   EXPECT_EQ(kept(), 0U);
   pods_.set_pod(pod({{"nvshare.com/gpu-core-limit", "30"}}));
   EXPECT_EQ(kept(), 1U);
-  const std::string long_name(kPodNameMax + 1, 'a');
-  pods_.set_pod({"other", "ml", long_name, {{"nvshare.com/gpu-core-limit", "30"}}});
-  EXPECT_EQ(kept(), 1U) << "no such name can be";
 
   Pods next;
   next.begin();
@@ -163,6 +160,21 @@ TEST_F(PodsTest, WhatTheNextDaemonWantsToKnowIsKept) {
   const PodIdentity identity = next.identify(kUid, "GPU-1::1");
   EXPECT_EQ(identity.standing, Standing::verified);
   EXPECT_EQ(word_text(identity.pod->cores), "30");
+}
+
+TEST_F(PodsTest, WhatTheNextDaemonCouldNotReadIsNotKept) {
+  const std::string too_long(kPodNameMax + 1, 'a');
+  const std::map<std::string, std::string> limit = {{"nvshare.com/gpu-core-limit", "30"}};
+  for (const std::string& bad : {std::string(), too_long}) {
+    pods_.set_pod({bad, "ml", "train", limit});
+    pods_.set_pod({"a", bad, "train", limit});
+    pods_.set_pod({"b", "ml", bad, limit});
+    EXPECT_EQ(pods_.saved(), SavedPods{});
+  }
+  pods_.set_pod({"c", "ml", "train", limit, too_long});
+  EXPECT_EQ(pods_.saved(), SavedPods{});
+  pods_.set_pod({"d", "ml", "train", limit});
+  EXPECT_EQ(pods_.saved().size(), 1U);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,25 +114,45 @@ Result<TenantSettings> settings_of(const json& saved) {
   return settings;
 }
 
-Result<std::string> name_of(const json& saved) {
-  if (!saved.is_string() || saved.get_ref<const std::string&>().empty() ||
-      saved.get_ref<const std::string&>().size() > kPodNameMax)
-    return tl::unexpected(broken("a pod has no name, or one that is too long"));
-  return saved.get<std::string>();
+std::string text_or_empty(const json& saved) {
+  return saved.is_string() ? saved.get<std::string>() : std::string();
 }
 
-Result<SavedPod> pod_of(const json& saved) {
+Result<SavedPod> pod_of(const std::string& uid, const json& saved) {
   SavedPod pod;
-  pod.name.space = NVS_TRY(name_of(member(saved, "namespace")));
-  pod.name.name = NVS_TRY(name_of(member(saved, "pod")));
+  pod.name = {text_or_empty(member(saved, "namespace")), text_or_empty(member(saved, "pod"))};
   pod.memory = NVS_TRY(limit_of(member(saved, "memory"), parse_memory_word));
   pod.cores = NVS_TRY(limit_of(member(saved, "cores"), parse_cores_word));
   const json& static_uid = member(saved, "static_uid");
-  if (!static_uid.is_null()) pod.static_uid = NVS_TRY(name_of(static_uid));
+  pod.static_uid = text_or_empty(static_uid);
+  if (!can_be_saved(uid, pod) || static_uid.is_null() != pod.static_uid.empty())
+    return tl::unexpected(broken("a name is missing, or too long"));
   return pod;
 }
 
-Result<SavedState> parse(const std::string& text) {
+// One that is not understood is no reason to lose the others, or what an administrator has set: the
+// API server will tell of it again.
+SavedPods pods_of(const json& saved, std::string& remark) {
+  SavedPods pods;
+  std::size_t bad = 0;
+  const char* reason = "";
+  for (const auto& [uid, described] : saved.items()) {
+    Result<SavedPod> pod = pod_of(uid, described);
+    if (pod) {
+      pods.emplace(uid, std::move(*pod));
+    } else {
+      ++bad;
+      reason = pod.error().what;
+    }
+  }
+  if (bad > 0) {
+    remark = "state.json: pods that are not understood are left out: " + std::to_string(bad) +
+             ", the last because " + reason;
+  }
+  return pods;
+}
+
+Result<SavedState> parse(const std::string& text, std::string& remark) {
   const json saved = json::parse(text, nullptr, false);
   if (!saved.is_object()) return tl::unexpected(broken("it is not a JSON object"));
   if (member(saved, "version") != kVersion)
@@ -149,7 +170,7 @@ Result<SavedState> parse(const std::string& text) {
   for (const auto& [uuid, policy] : gpus.items()) state.gpus[uuid] = NVS_TRY(policy_of(policy));
   for (const auto& [key, settings] : tenants.items())
     state.tenants[key] = NVS_TRY(settings_of(settings));
-  for (const auto& [uid, pod] : pods.items()) state.pods[uid] = NVS_TRY(pod_of(pod));
+  state.pods = pods_of(pods, remark);
   return state;
 }
 
@@ -203,7 +224,7 @@ Result<SavedState> load_state(const std::string& folder, std::string& remark) {
   const Result<std::string> text = read_state_file(path);
   if (!text && text.error().sys == ENOENT) return SavedState{};
   if (!text && text.error().code == Errc::kSystem) return tl::unexpected(text.error());
-  Result<SavedState> state = text ? parse(*text) : tl::unexpected(text.error());
+  Result<SavedState> state = text ? parse(*text, remark) : tl::unexpected(text.error());
   if (state) return state;
   const bool is_aside = std::rename(path.c_str(), (path + ".bad").c_str()) == 0;
   remark = path + " is broken: " + state.error().what +

@@ -42,7 +42,8 @@ inline constexpr std::size_t kSavedTenantsMax = 4096;
 inline constexpr std::size_t kSavedPodsMax = 2 * kube::kPodsMax;
 
 // Nothing is there: an empty state. A broken file is renamed to state.json.bad and answered with an
-// empty state and a `remark` for the log. An error means that the file cannot be read at all.
+// empty state and a `remark` for the log. A pod that is not understood is left out, with a remark
+// too. An error means that the file cannot be read at all.
 Result<SavedState> load_state(const std::string& folder, std::string& remark);
 
 // Replaces the file in one piece, readable by its owner only. Tenants without settings are left
