@@ -51,7 +51,8 @@ inline constexpr std::size_t kPacketSentMax = sizeof(wire::Packet<wire::Goodbye>
 static_assert(kPacketSentMax <= wire::kPacketMax);
 
 // How long after its start the daemon believes clients what earlier daemons have billed: a client
-// whose connection breaks later has its time in the books already.
+// whose connection breaks later has its time in the books already. So long it keeps pods too that
+// an earlier daemon knew and the API server does not: their tenants may still come back.
 inline constexpr Duration kReadoption = Duration::from_s(30);
 // Tenants that left whose names the trace still knows.
 inline constexpr std::size_t kDepartedMax = 1024;

@@ -87,6 +87,7 @@ Tenant& Node::join(Instant now, core::ClientId client, pid_t pid, Tenant first,
   const bool has_slot = is_first || tenant->standing == Standing::verified;
   if (!has_slot && !first.slot.empty()) tenant->slot = first.slot;
   clients_.add_client(client, tenant->id, pid);
+  pods_awaited_.erase(tenant->pod_uid);
   const core::Share cap_before = tenant->limits.cap();
   bring_limits(*tenant, wishes);
   if (!has_slot || is_first) identify(*tenant);
@@ -108,7 +109,7 @@ void Node::leave(Instant now, core::ClientId client, Effects& effects) {
   if (tenant.clients.size() == 1) keep_quota(now, tenant);
   step(now, core::ClientLeft{client}, effects);
   clients_.remove_client(client);
-  forget_pods();
+  forget_pods(now);
 }
 
 void Node::set_policy(Instant now, core::GpuId gpu, core::GpuPolicy policy, Effects& effects) {

@@ -111,12 +111,12 @@ class Node {
   // See node_pods.cpp.
   void identify(Tenant& tenant);
   void identify_all(Instant now, Effects& effects);
-  bool is_in_use(const std::string& uid) const;
-  void lose_pod(const std::string& uid);
-  void lose_unlisted(const std::vector<kube::PodChange>& listed);
+  bool is_in_use(Instant now, const std::string& uid) const;
+  void lose_pod(Instant now, const std::string& uid);
+  void lose_unlisted(Instant now, const std::vector<kube::PodChange>& listed);
   void keep_pods();
   void replace_picture(const kube::Pod& pod);
-  void forget_pods();
+  void forget_pods(Instant now);
 
   // See node_status.cpp.
   void add_memory(NodeLabels& labels) const;
@@ -135,7 +135,8 @@ class Node {
   bool has_account_failed_ = false;  // the last one could not be made, and the log says so
   DepartedQuota departed_;
   Pods pods_;
-  std::set<std::string> pods_gone_;  // by uid: deleted, and a tenant of them is still here
+  std::set<std::string> pods_gone_;     // by uid: deleted, and in use
+  std::set<std::string> pods_awaited_;  // an earlier daemon's, and none of their tenants is back
   kube::Health pods_health_;
   std::uint64_t bad_annotations_ = 0;  // seen in all
   ShareHistory shares_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "daemon/limits.h"
 #include "daemon/node.h"
 
 namespace nvs::daemon {
@@ -13,6 +14,7 @@ namespace nvs::daemon {
 void Node::watch_pods() {
   pods_.begin();
   pods_.restore(saved_.pods);
+  for (const auto& [uid, pod] : saved_.pods) pods_awaited_.insert(uid);
   if (saved_.pods.empty()) return;
   log(Level::info, "pods are as an earlier daemon knew them until the API server tells",
       {{"pods", saved_.pods.size()}});
@@ -22,11 +24,11 @@ void Node::update_pods(Instant now, const kube::Update& update, Effects& effects
   const bool had_listed = pods_health_.has_listed;
   if (update.health) pods_health_ = *update.health;
   const bool is_first_list = pods_health_.has_listed && !had_listed;
-  if (is_first_list) lose_unlisted(update.changes);
+  if (is_first_list) lose_unlisted(now, update.changes);
   for (const kube::PodChange& change : update.changes) {
     const std::string& uid = change.pod.uid;
     if (change.kind == kube::PodChange::Kind::removed) {
-      lose_pod(uid);
+      lose_pod(now, uid);
       continue;
     }
     pods_gone_.erase(uid);
@@ -38,21 +40,22 @@ void Node::update_pods(Instant now, const kube::Update& update, Effects& effects
     }
   }
   if (is_first_list || !update.changes.empty()) identify_all(now, effects);
+  forget_pods(now);
   keep_pods();
 }
 
 // The first list has all pods that there are; the watch does not know what an earlier daemon knew.
-void Node::lose_unlisted(const std::vector<kube::PodChange>& listed) {
+void Node::lose_unlisted(Instant now, const std::vector<kube::PodChange>& listed) {
   std::set<std::string> present;
   for (const kube::PodChange& change : listed) present.insert(change.pod.uid);
   for (const std::string& uid : pods_.uids()) {
-    if (!present.contains(uid)) lose_pod(uid);
+    if (!present.contains(uid)) lose_pod(now, uid);
   }
 }
 
 // One that was deleted by force may still run, and its limits hold for as long.
-void Node::lose_pod(const std::string& uid) {
-  if (is_in_use(uid)) {
+void Node::lose_pod(Instant now, const std::string& uid) {
+  if (is_in_use(now, uid)) {
     pods_gone_.insert(uid);
   } else {
     pods_.remove_pod(uid);
@@ -93,9 +96,11 @@ void Node::update_slots(Instant now, const SlotChange& change, Effects& effects)
 
 // A picture is in use by tenants that were verified by it, or say so: by its name. Anybody can make
 // up others with the same hash, as many as he likes.
-bool Node::is_in_use(const std::string& uid) const {
+bool Node::is_in_use(Instant now, const std::string& uid) const {
   const KnownPod* pod = pods_.find(uid);
   if (pod == nullptr) return false;
+  // The API server is often quicker to tell of its pods than tenants are to come back.
+  if (now - start_ <= kReadoption && pods_awaited_.contains(uid)) return true;
   const auto& tenants = clients_.tenants();
   return std::any_of(tenants.begin(), tenants.end(), [&](const auto& entry) {
     const Tenant& tenant = entry.second;
@@ -106,10 +111,10 @@ bool Node::is_in_use(const std::string& uid) const {
   });
 }
 
-// After a tenant has left.
-void Node::forget_pods() {
-  const auto forgotten = std::erase_if(pods_gone_, [this](const std::string& uid) {
-    if (is_in_use(uid)) return false;
+// After a tenant has left, or time has passed.
+void Node::forget_pods(Instant now) {
+  const auto forgotten = std::erase_if(pods_gone_, [this, now](const std::string& uid) {
+    if (is_in_use(now, uid)) return false;
     pods_.remove_pod(uid);
     return true;
   });

@@ -17,6 +17,8 @@ const std::string kSlot = "GPU-1::0";
 class NodePodsTest : public ::testing::Test {
  protected:
   static constexpr Instant kStart = Instant::from_ns(1'000'000'000'000);
+  // Whoever an earlier daemon served is back by then.
+  static constexpr Instant kAllBack = kStart + kReadoption + Duration::from_ns(1);
   static constexpr core::GpuId kGpu{0};
   using Annotations = std::map<std::string, std::string>;
 
@@ -52,10 +54,10 @@ class NodePodsTest : public ::testing::Test {
     list({{kind, {kUid, "ml", "train", annotations}}});
   }
   // The API server has been reached, and this is different.
-  void list(const std::vector<kube::PodChange>& changes) {
+  void list(const std::vector<kube::PodChange>& changes, Instant now = kStart) {
     kube::Health health;
     health.has_listed = true;
-    node_->update_pods(kStart, {changes, health, {}}, effects_);
+    node_->update_pods(now, {changes, health, {}}, effects_);
   }
   void pod(const Annotations& annotations = {}) { pod(annotations, kube::PodChange::Kind::added); }
   void slot(const std::string& name = "train") {
@@ -220,12 +222,26 @@ TEST_F(NodePodsTest, PodsThatTheFirstListDoesNotHaveAreForgotten) {
   start();
   EXPECT_EQ(pod_count(), 2U);
   join();
-  list({});
+  list({}, kAllBack);
   EXPECT_EQ(pod_count(), 1U) << "one was deleted and still runs";
-  node_->leave(kStart, core::ClientId{1}, effects_);
+  node_->leave(kAllBack, core::ClientId{1}, effects_);
   EXPECT_EQ(pod_count(), 0U);
   start();
   EXPECT_EQ(pod_count(), 0U);
+}
+
+TEST_F(NodePodsTest, TenantsOfADeletedPodMayComeBackAfterTheFirstList) {
+  pod({{"nvshare.com/gpu-core-limit", "20"}});
+  start();
+  list({});
+  EXPECT_EQ(join().limits.cores().value, 20U);
+  list({}, kAllBack);
+  EXPECT_EQ(pod_count(), 1U) << "it still runs";
+  start();
+  list({});
+  EXPECT_EQ(pod_count(), 1U) << "over the next restart too";
+  list({}, kAllBack);
+  EXPECT_EQ(pod_count(), 0U) << "nobody has come";
 }
 
 TEST_F(NodePodsTest, WhoDeletesThePictureOfAPodFromAFileLiftsNoLimit) {
@@ -236,13 +252,14 @@ TEST_F(NodePodsTest, WhoDeletesThePictureOfAPodFromAFileLiftsNoLimit) {
   EXPECT_EQ(tenant.standing, Standing::verified);
   EXPECT_EQ(tenant.limits.cores().value, 20U);
   list({});
+  list({}, kAllBack);
   EXPECT_EQ(tenant.standing, Standing::verified) << "it still runs";
   EXPECT_EQ(tenant.limits.cores().value, 20U);
   join_from_file(2);
-  node_->leave(kStart, core::ClientId{1}, effects_);
+  node_->leave(kAllBack, core::ClientId{1}, effects_);
   EXPECT_EQ(pod_count(), 1U);
   EXPECT_EQ(tenant.limits.cores().value, 20U);
-  node_->leave(kStart, core::ClientId{2}, effects_);
+  node_->leave(kAllBack, core::ClientId{2}, effects_);
   EXPECT_EQ(pod_count(), 0U);
   EXPECT_EQ(join_from_file().limits.cores().value, 50U);
 }

@@ -123,6 +123,15 @@ class Restarts(PodsCase):
         self.tenant_in_pod(core_limit=b"90")
         self.wait_for_cores("50", "default")
 
+    def test_one_that_was_deleted_and_runs_may_come_back_after_the_list(self):
+        self.start_tenant("30")
+        self.server.delete("train")
+        self.daemon.end(signal.SIGKILL)
+        self.start_in_cluster("--core-limit", "50")
+        self.wait_for(lambda status: status["kubernetes"]["listed"])
+        self.tenant_in_pod(core_limit=b"90")
+        self.wait_for_cores("30", "annotation")
+
     def test_a_file_that_is_torn_is_no_reason_not_to_start(self):
         self.start_tenant("30")
         self.server.stop()
