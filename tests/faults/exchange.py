@@ -12,7 +12,8 @@ LIBRARY = "nvshare"  # what the library's threads are named
 class ExchangeCase(FaultCase):
     scale = 256  # 58 MiB: for the innocent one, or four others
     time = 0.05
-    daemon_options = ("--turn", "100ms", "--window", "5ms", "--host-memory", "640MiB")
+    window = "5ms"
+    daemon_options = ("--turn", "100ms", "--host-memory", "640MiB")
 
     def innocent(self):
         tenant = self.tenant("mixed", 9, 2)

@@ -126,7 +126,8 @@ class Exchange(ExchangeCase):
 
 class FullGpu(ExchangeCase):
     # Every process is to have a place for what it has.
-    daemon_options = ("--turn", "100ms", "--window", "5ms", "--host-memory", "1GiB")
+    window = "5ms"
+    daemon_options = ("--turn", "100ms", "--host-memory", "1GiB")
 
     def test_newcomers_make_contexts_where_others_memory_is(self):
         """Together they have more than there is, so nothing is free. Contexts cannot be moved, and

@@ -45,6 +45,7 @@ class FaultCase(unittest.TestCase):
     scale = 512
     preset = "t4"
     time = 0.2
+    window = "40ms"  # short, for many of them in a test
     daemon_options = ()
 
     def setUp(self):
@@ -71,6 +72,7 @@ class FaultCase(unittest.TestCase):
     def start_daemon(self):
         nvml = str(BUILD / "lib/sim/libnvidia-ml.so.1")
         command = [str(BUILD / "bin/nvshare-scheduler"), "--folder", str(self.folder)]
+        command += ["--window", self.window]
         self.daemon = subprocess.Popen(
             [*command, *self.daemon_options],
             env=environment(NVSHARE_NVML=nvml, **self.machine),

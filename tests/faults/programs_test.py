@@ -85,7 +85,6 @@ class HugeCopies(FaultCase):
     # like work that waits for other work, and be let in one after the other.
     scale = 2
     time = 2
-    daemon_options = ("--window", "40ms")
 
     def test_others_run_in_between(self):
         other = self.worker()

@@ -100,7 +100,8 @@ class Programs(ExchangeCase):
 class NoHostPool(FaultCase):
     scale = 16  # 932 MiB: what differs by less than 64 is no news to clients
     time = 0.05
-    daemon_options = ("--turn", "100ms", "--window", "5ms", "--host-memory", "0")
+    window = "5ms"
+    daemon_options = ("--turn", "100ms", "--host-memory", "0")
 
     def test_who_would_have_no_place_is_told_so(self):
         innocent = self.tenant("mixed", 140, 1)
