@@ -91,7 +91,7 @@ endfunction()
 # What every test program is compiled with, and GoogleTest's header, which it then need not read.
 add_library(nvs_test_flags INTERFACE)
 target_link_libraries(nvs_test_flags INTERFACE nvs_flags GTest::gtest)
-target_compile_options(nvs_test_flags INTERFACE $<$<CONFIG:RelWithDebInfo>:-O1>)
+target_compile_options(nvs_test_flags INTERFACE $<$<CONFIG:RelWithDebInfo>:-O0>)
 file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/nvs_test_headers.cpp" CONTENT "")
 add_library(nvs_test_headers OBJECT "${CMAKE_BINARY_DIR}/nvs_test_headers.cpp")
 target_link_libraries(nvs_test_headers PRIVATE nvs_test_flags)
