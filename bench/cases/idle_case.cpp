@@ -37,10 +37,6 @@ struct Seen {
   std::vector<double> begins_ms;  // until the first kernel of each was submitted
 };
 
-void append_each_ms(std::vector<double>& all_ms, const nlohmann::json& all_s) {
-  for (const nlohmann::json& one_s : all_s) all_ms.push_back(one_s.get<double>() * 1e3);
-}
-
 std::vector<double> percent_of(const Seen& alone, const Seen& seen) {
   std::vector<double> result;
   for (std::size_t i = 0; i < seen.seconds.size(); ++i) {
@@ -89,8 +85,8 @@ void IdleCase::run(const Bench& bench) const {
       sharing.step(what);
       const auto answers = sharing.measure(tenants, all_burst(count, plan.bursts, round), about_s);
       for (const nlohmann::json& answer : answers) {
-        append_each_ms(seen.bursts_ms, answer.at("bursts_s"));
-        append_each_ms(seen.begins_ms, answer.at("begins_s"));
+        append_ms(seen.bursts_ms, answer.at("bursts_s"));
+        append_ms(seen.begins_ms, answer.at("begins_s"));
       }
       seen.seconds.push_back(slowest(answers));
     };

@@ -8,7 +8,6 @@
 namespace nvs::bench {
 namespace {
 
-using latency_case::append_ms;
 using latency_case::kRequestsPerSecond;
 using latency_case::kSaturating;
 using latency_case::kSettings;
@@ -37,21 +36,6 @@ struct Observed {
   std::vector<double> window_us;
   std::vector<double> cost_us;
 };
-
-// Of the tenant of this process, so far.
-struct Had {
-  double windows = 0;
-  double used_s = 0;
-};
-Had had(const Sharing& sharing, pid_t pid) {
-  const nlohmann::json now = sharing.daemon().tenant_of(pid);
-  Had result;
-  for (const nlohmann::json& gpu : now.at("gpus")) {
-    result.windows += gpu.at("windows").get<double>();
-    result.used_s += sharing.machine().nominal_seconds(gpu.at("used_s").get<double>());
-  }
-  return result;
-}
 
 void note_windows(Observed& observed, const Had& before, const Had& after, double seconds) {
   const double windows = after.windows - before.windows;
@@ -83,12 +67,6 @@ void latency_case::add_latency(Sharing& sharing, const std::vector<double>& samp
   sharing.add("longest", {percentile(samples_ms, 1)}, "ms");
 }
 
-void latency_case::append_ms(std::vector<double>& all, const nlohmann::json& answer) {
-  for (const nlohmann::json& sample : answer.at("samples_s")) {
-    all.push_back(sample.get<double>() * 1e3);
-  }
-}
-
 void LatencyCase::run(const Bench& bench) const {
   const LatencyPlan plan = latency_plan_for(bench);
   Progress progress(name(), 3 + plan.rounds * static_cast<int>(1 + kSettings.size()) +
@@ -102,8 +80,9 @@ void LatencyCase::run(const Bench& bench) const {
   sharing.begin_section("Requests alone, bare");
   sharing.step("requests alone");
   std::vector<double> alone_ms;
-  append_ms(alone_ms, sharing.measure(bare, {arriving(1, kRequestsPerSecond, seed_of(-1))},
-                                      plan.window_s)[0]);
+  const std::vector<nlohmann::json> requests =
+      sharing.measure(bare, {arriving(1, kRequestsPerSecond, seed_of(-1))}, plan.window_s);
+  append_ms(alone_ms, requests[0].at("samples_s"));
   latency_case::add_latency(sharing, alone_ms, std::nullopt);
 
   sharing.begin_section("");
@@ -123,7 +102,7 @@ void LatencyCase::run(const Bench& bench) const {
                           {arriving(setting.requester, kRequestsPerSecond, seed_of(round)),
                            saturating(kSaturator, 0)},
                           plan.window_s);
-      append_ms(observed[i].samples_ms, answers[0]);
+      append_ms(observed[i].samples_ms, answers[0].at("samples_s"));
       observed[i].percent.push_back(100 * rate_in_window(answers[1], plan.window_s) / alone);
       if (setting.under_daemon) {
         note_windows(observed[i], before, had(sharing, pid), watch.seconds());

@@ -31,7 +31,6 @@ inline const std::array<Setting, 3> kSettings = {{
 
 void add_latency(Sharing& sharing, const std::vector<double>& samples_ms,
                  const std::optional<Limits>& limits);
-void append_ms(std::vector<double>& all, const nlohmann::json& answer);
 
 // PyTorch's matmul as the saturating tenant; nothing if no folder of programs was given.
 void measure_beside_python(Sharing& sharing, Tenants& bare, Tenants& shared);

@@ -28,12 +28,7 @@ std::vector<Child::Environment> normal_tenants(const Sharing& sharing, std::size
   return std::vector<Child::Environment>(count, sharing.daemon().tenant());
 }
 
-double used_s(const Sharing& sharing, pid_t pid) {
-  const nlohmann::json now = sharing.daemon().tenant_of(pid);
-  double used_s = 0;
-  for (const nlohmann::json& gpu : now.at("gpus")) used_s += gpu.at("used_s").get<double>();
-  return sharing.machine().nominal_seconds(used_s);
-}
+double used_s(const Sharing& sharing, pid_t pid) { return had(sharing, pid).used_s; }
 
 CappedTenants::CappedTenants(Sharing& sharing, const std::vector<Child::Environment>& each)
     : sharing_(sharing), tenants_(sharing.machine(), each, sharing.loads()) {

@@ -61,6 +61,20 @@ std::unique_ptr<PythonPrograms> python_programs(Sharing& sharing) {
   return nullptr;
 }
 
+Had had(const Sharing& sharing, pid_t pid) {
+  const nlohmann::json now = sharing.daemon().tenant_of(pid);
+  Had result;
+  for (const nlohmann::json& gpu : now.at("gpus")) {
+    result.windows += gpu.at("windows").get<double>();
+    result.used_s += sharing.machine().nominal_seconds(gpu.at("used_s").get<double>());
+  }
+  return result;
+}
+
+void append_ms(std::vector<double>& all_ms, const nlohmann::json& all_s) {
+  for (const nlohmann::json& one_s : all_s) all_ms.push_back(one_s.get<double>() * 1e3);
+}
+
 double rate_in_window(const nlohmann::json& answer, double window_s) {
   return answer.at("count").get<double>() / window_s;
 }

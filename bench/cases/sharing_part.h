@@ -76,6 +76,16 @@ class Sharing {
 // which is noted.
 std::unique_ptr<PythonPrograms> python_programs(Sharing& sharing);
 
+// What the tenant of this process has had of GPUs so far, by the daemon's books, in nominal
+// seconds.
+struct Had {
+  double windows = 0;
+  double used_s = 0;
+};
+Had had(const Sharing& sharing, pid_t pid);
+
+void append_ms(std::vector<double>& all_ms, const nlohmann::json& all_s);
+
 // Kernels a nominal second that a saturating tenant completed in a window of so many nominal
 // seconds.
 double rate_in_window(const nlohmann::json& answer, double window_s);
