@@ -146,23 +146,21 @@ class Cleanup(DeployCase):
             self.assertNotEqual(self.run_script(), 0)
             self.assertEqual(self.left(), sorted(OURS))
 
-    def test_daemon_that_still_runs_is_not_robbed(self):
+    def check_not_robbed(self, file, how):
+        """Of a program that holds this lock."""
         self.fill(*OURS)
-        with open(self.host / "run/nvshare/lock", "rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with open(self.host / file, "rb") as lock:
+            fcntl.flock(lock, how)
             self.assertNotEqual(self.run_script(patience=0), 0)
             self.assertEqual(self.left(), sorted(OURS))
         self.assertEqual(self.run_script(), 0)
         self.assertEqual(self.left(), [])
 
+    def test_daemon_that_still_runs_is_not_robbed(self):
+        self.check_not_robbed("run/nvshare/lock", fcntl.LOCK_EX)
+
     def test_plugin_that_still_runs_is_not_robbed(self):
-        self.fill(*OURS)
-        with open(self.host / "lib/nvshare/lock", "rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH)
-            self.assertNotEqual(self.run_script(patience=0), 0)
-            self.assertEqual(self.left(), sorted(OURS))
-        self.assertEqual(self.run_script(), 0)
-        self.assertEqual(self.left(), [])
+        self.check_not_robbed("lib/nvshare/lock", fcntl.LOCK_SH)
 
     def test_pods_that_came_meanwhile_are_not_robbed(self):
         self.fill(*OURS)
