@@ -250,6 +250,7 @@ bool look(int gpu, Look& result) {
   const bool unmarked_done = queue.unmarked() == 0 || result.quiet_ns > 2 * result.remaining_ns;
   result.done = queue.marks() == 0 && unmarked_done;
   result.certain = knows_all(line);
+  result.ends_in_ns = result.certain ? queue.ends_in_ns(now_ns) : 0;
   result.look_again_ns = queue.poll_in_ns(now_ns);
   result.completions = queue.completions();
   result.sleeps_long = line.pauses > 0;

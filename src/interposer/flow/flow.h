@@ -40,6 +40,7 @@ struct Look {
   bool done;                  // every mark is complete, and nothing unmarked is likely to run
   std::int64_t quiet_ns;      // since the last submission or completion, whichever came later
   std::int64_t remaining_ns;  // GPU time that is queued
+  std::int64_t ends_in_ns;    // if that is known well, and certain; else 0
   std::int64_t look_again_ns;
   bool certain;               // the marks cover everything: if done, no work is left
   std::uint32_t completions;  // how many marks were seen to complete, ever

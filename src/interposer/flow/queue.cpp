@@ -104,6 +104,12 @@ std::int64_t Queue::remaining_ns(std::int64_t now_ns) const {
   return std::max<std::int64_t>(marked_ns_ - run_ns, 0) + behind_ns;
 }
 
+std::int64_t Queue::ends_in_ns(std::int64_t now_ns) const {
+  if (marks_ != 1 || behind_.kinds != 0 || !kinds_.is_sure(oldest().span)) return 0;
+  if (now_ns < started_ns()) return 0;
+  return remaining_ns(now_ns);
+}
+
 std::int64_t Queue::wait_ns(std::int64_t now_ns, std::int64_t bound_ns, std::uint64_t key) {
   if (marks_ == 0) return 0;
   const std::int64_t remaining = remaining_ns(now_ns);

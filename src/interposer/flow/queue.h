@@ -52,6 +52,8 @@ class Queue {
   int unmarked() const { return behind_.submissions(); }
 
   std::int64_t remaining_ns(std::int64_t now_ns) const;
+  // The last of all runs, and should end in so long; 0: not so, or when it ends is not known well.
+  std::int64_t ends_in_ns(std::int64_t now_ns) const;
   // 0: one more of that kind may be submitted now. Else: look again after so long at the latest.
   std::int64_t wait_ns(std::int64_t now_ns, std::int64_t bound_ns, std::uint64_t key);
   // When the oldest mark should be looked at.

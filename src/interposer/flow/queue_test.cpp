@@ -310,5 +310,52 @@ TEST_F(QueueTest, CompletionsAreCounted) {
   EXPECT_EQ(queue.completions(), 2U);
 }
 
+// Seen to take 1 ms often enough.
+Queue after_kernels_of_a_millisecond(std::int64_t& now) {
+  Queue queue;
+  for (int i = 0; i < 20; ++i) {
+    queue.submit(now, kKey);
+    queue.marked(now);
+    now += 990 * kUs;
+    queue.seen_running(now);
+    now += 10 * kUs;
+    queue.completed(now, 1);
+  }
+  return queue;
+}
+
+TEST(QueueEnd, OfTheLastKernelIsKnownWhileItRuns) {
+  std::int64_t now = kMs;
+  Queue queue = after_kernels_of_a_millisecond(now);
+  EXPECT_EQ(queue.ends_in_ns(now), 0) << "nothing runs";
+  queue.submit(now, kKey);
+  EXPECT_EQ(queue.ends_in_ns(now), 0) << "no mark tells when it ends";
+  queue.marked(now);
+  EXPECT_NEAR(static_cast<double>(queue.ends_in_ns(now)), 1e6, 2e4);
+  EXPECT_NEAR(static_cast<double>(queue.ends_in_ns(now + 900 * kUs)), 1e5, 2e4);
+  EXPECT_EQ(queue.ends_in_ns(now + 2 * kMs), 0) << "it is overdue";
+  queue.submit(now, kKey);
+  queue.marked(now);
+  EXPECT_EQ(queue.ends_in_ns(now + 900 * kUs), 0) << "it is not the last";
+}
+
+TEST(QueueEnd, OfAKernelThatIsNewIsNotKnown) {
+  Queue queue;
+  queue.submit(kMs, kKey);
+  queue.marked(kMs);
+  EXPECT_GT(queue.remaining_ns(kMs), 0);
+  EXPECT_EQ(queue.ends_in_ns(kMs), 0);
+}
+
+TEST(QueueEnd, IsNotKnownBeforeTheGpuHasTurnedToUs) {
+  std::int64_t now = kMs;
+  Queue queue = after_kernels_of_a_millisecond(now);
+  queue.opened(now);
+  queue.submit(now, kKey);
+  queue.marked(now);
+  EXPECT_EQ(queue.ends_in_ns(now), 0);
+  EXPECT_GT(queue.ends_in_ns(now + kTurnToUs_ns), 0);
+}
+
 }  // namespace
 }  // namespace nvs::interposer::flow

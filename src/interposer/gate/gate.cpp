@@ -336,6 +336,8 @@ void open(int gpu) {
 bool is_closed(int gpu) { return (word.load(std::memory_order_acquire) & bit_of(gpu)) != 0; }
 
 void set_bounded(bool bounded) {
+  const bool is_bounded = (word.load(std::memory_order_acquire) & kBounded) != 0;
+  if (is_bounded == bounded) return;
   if (bounded) {
     word.fetch_or(kBounded, std::memory_order_seq_cst);
   } else {

@@ -6,8 +6,11 @@
 #include "interposer/flow/flow.h"
 #include "interposer/memory/fixed.h"
 #include "interposer/resolve/clock.h"
+#include "interposer/session/captures.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
+#include "interposer/session/contexts.h"
+#include "interposer/session/hand_over.h"
 #include "interposer/session/memory.h"
 #include "interposer/session/windows.h"
 #include "os/linux_calls.h"
@@ -130,11 +133,30 @@ void note_progress(int gpu, std::int64_t now_ns, const flow::Look* look) {
   if (less || learnt || !is_for_cap(gpus[gpu])) drain.stalls = 0;
 }
 
+// Time that is counted is counted to its end, and what a synchronisation cannot tell is not
+// guessed.
+bool may_hand_over(int gpu) {
+  const Gpu& mine = gpus[gpu];
+  if (!mine.drain.returns || mine.drain.job == 0 || mine.capped) return false;
+  return contexts::knows_all(gpu) && !captures::is_any();
+}
+
 std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
+  if (is_handed_over(gpu)) return kSecond_ns;
   if (is_before_drain(gpu, now_ns)) return kBeginLook_ns;
   DrainState& drain = gpus[gpu].drain;
   leave_out_standstill(drain, now_ns);
   note_progress(gpu, now_ns, look);
+  std::int64_t look_again_ns = 5 * kMillisecond_ns;
+  if (may_hand_over(gpu)) {
+    const HandOver next = look == nullptr ? HandOver{false, kBeginLook_ns}
+                                          : hand_over(look->ends_in_ns, look->look_again_ns);
+    if (next.is_due) {
+      hand_over_window(gpu);
+      return kSecond_ns;
+    }
+    look_again_ns = std::min(look_again_ns, next.look_again_ns);
+  }
   const bool for_cap = is_for_cap(gpus[gpu]);
   const std::int64_t stall_ns = for_cap ? kCappedStallAfter_ns : kStallAfter_ns;
   const std::int64_t expected_ns = std::min<std::int64_t>(drain.expected_ns, kExpectedMax_ns);
@@ -151,7 +173,7 @@ std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
     drain.told_ns = now_ns;
     tell<wire::Draining>(gpu);
   }
-  return 5 * kMillisecond_ns;
+  return look_again_ns;
 }
 
 void tell_usage(std::int64_t now_ns) {

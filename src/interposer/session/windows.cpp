@@ -6,6 +6,7 @@
 #include "interposer/events/event_times.h"
 #include "interposer/flow/flow.h"
 #include "interposer/memory/swap/ordered_release.h"
+#include "interposer/memory/swap/rooms.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
@@ -107,13 +108,23 @@ void finish_quickly(int gpu) {
 
 }  // namespace
 
+bool is_handed_over(int gpu) {
+  return gpus[gpu].phase == Phase::draining && gpus[gpu].drain.handed_over;
+}
+
+void hand_over_window(int gpu) {
+  gpus[gpu].drain.handed_over = true;
+  tell_drained(gpu);
+}
+
 void open_window(const wire::Open& message) {
   const auto gpu = static_cast<int>(message.ordinal);
   const os::FutexGuard guard(lock);
   Gpu& mine = gpus[gpu];
   if (mine.phase == Phase::unused || mine.phase == Phase::free) return;
   // New terms for a window that was given back meanwhile: the daemon takes it for closed.
-  if (mine.phase == Phase::closed && mine.grant == message.grant && message.grant != 0) return;
+  const bool is_given_back = mine.phase == Phase::closed || is_handed_over(gpu);
+  if (is_given_back && mine.grant == message.grant && message.grant != 0) return;
   const bool is_new = mine.grant != message.grant || mine.phase != Phase::open;
   mine.grant = message.grant;
   mine.opens_alone = false;
@@ -174,6 +185,8 @@ void get_ready(const wire::GetReady& message) {
   Gpu& mine = gpus[message.ordinal];
   if (mine.phase != Phase::closed && mine.phase != Phase::draining) return;
   mine.ready_ns = clock_ns() + static_cast<std::int64_t>(message.in_ns);
+  // Whoever drains hears this if its next window comes soon.
+  mine.drain.returns = mine.phase == Phase::draining;
 }
 
 // One that is closed for good belongs to a tenant whose other clients cannot drain without it.
@@ -181,7 +194,7 @@ void let_in(const wire::LetIn& message) {
   const auto gpu = static_cast<int>(message.ordinal);
   const os::FutexGuard guard(lock);
   Gpu& mine = gpus[gpu];
-  const bool closed = mine.phase == Phase::closed;
+  const bool closed = mine.phase == Phase::closed || is_handed_over(gpu);
   // A newer grant than that of the drain under way: it was let in before, and is so again.
   if (!closed && (mine.phase != Phase::draining || mine.grant > message.grant)) return;
   // It has drained meanwhile, and what comes in now might wait for others that have too.
@@ -244,7 +257,8 @@ bool tell_untold(int gpu) {
   Gpu& mine = gpus[gpu];
   if (mine.untold == Answer::none) return true;
   const bool drained = mine.untold == Answer::drained;
-  const bool is_so = mine.phase == (drained ? Phase::closed : Phase::open);
+  const bool is_closed = mine.phase == Phase::closed || is_handed_over(gpu);
+  const bool is_so = drained ? is_closed : mine.phase == Phase::open;
   if (!is_so || mine.grant != mine.untold_grant) {
     mine.untold = Answer::none;
   } else if (drained) {
@@ -261,7 +275,9 @@ bool tell_untold(int gpu) {
 void nvs::interposer::drain::impossible(int gpu, std::uint32_t job) {
   using namespace nvs::interposer::session;
   const os::FutexGuard guard(session::lock);
-  if (gpus[gpu].phase == Phase::draining && gpus[gpu].drain.job == job) refuse_to_close(gpu);
+  if (gpus[gpu].phase != Phase::draining || gpus[gpu].drain.job != job) return;
+  // What was handed over cannot be refused: the gate stays closed until the next window.
+  if (!gpus[gpu].drain.handed_over) refuse_to_close(gpu);
 }
 
 // On the GPU's own thread, which spares the daemon one more thread to wait for.
@@ -271,7 +287,14 @@ bool nvs::interposer::drain::completed(int gpu, std::uint32_t job, std::uint32_t
   Gpu& mine = gpus[gpu];
   if (mine.phase != Phase::draining || mine.drain.job != job) return true;
   if (gate::may_let_in(gpu) || gate::let_in_so_far(gpu) != let_in) return false;
+  const bool is_told = mine.drain.handed_over;
   note_closed(gpu);
-  tell_drained(gpu);
+  if (!is_told) {
+    tell_drained(gpu);
+    return true;
+  }
+  // What the daemon has said of memory since then waits for it.
+  const os::FutexGuard swap_guard(swap::lock);
+  swap::all_changed();
   return true;
 }

@@ -19,6 +19,12 @@ void set_paused(const wire::Pause& message);
 // We are idle, and somebody waits.
 void give_up_window(int gpu);
 
+// A drain ends in a moment, and whoever is next works briefly: the daemon is told that it is over.
+// Until it is, the GPU counts as draining here, so that no memory moves. With the lock held.
+void hand_over_window(int gpu);
+// Whether that was told and is not so yet. With the lock held.
+bool is_handed_over(int gpu);
+
 // A closed gate lets somebody in, and is drained again when that has happened or did not happen in
 // time. With the lock held.
 bool is_before_drain(int gpu, std::int64_t now_ns);

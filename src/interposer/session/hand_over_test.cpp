@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/session/hand_over.h"
+
+#include "interposer/exports/test_real.h"
+#include "interposer/flow/flow.h"
+#include "interposer/session/drain.h"
+#include "interposer/session/memory.h"
+#include "interposer/session/test_session.h"
+#include "interposer/session/windows.h"
+
+namespace nvs::interposer {
+namespace {
+
+using session::Phase;
+
+TEST(HandOver, IsDueAMomentBeforeTheEnd) {
+  EXPECT_TRUE(session::hand_over(session::kHandOverLead_ns, 7).is_due);
+  EXPECT_TRUE(session::hand_over(1, 7).is_due);
+  const auto soon = session::hand_over(session::kHandOverLead_ns + 1, 7);
+  EXPECT_FALSE(soon.is_due);
+  EXPECT_EQ(soon.look_again_ns, 0) << "the rest is not slept through";
+}
+
+TEST(HandOver, SleepsUntilShortlyBefore) {
+  const auto later = session::hand_over(1'000'000, 7);
+  EXPECT_FALSE(later.is_due);
+  EXPECT_EQ(later.look_again_ns,
+            1'000'000 - session::kHandOverLead_ns - session::kHandOverAwake_ns);
+}
+
+TEST(HandOver, AnEndThatIsNotKnownIsWaitedFor) {
+  const auto unknown = session::hand_over(0, 7);
+  EXPECT_FALSE(unknown.is_due);
+  EXPECT_EQ(unknown.look_again_ns, 7);
+}
+
+int thing = 0;
+bool complete = false;
+
+template <class Handle>
+CUresult give(Handle* place) {
+  *place = reinterpret_cast<Handle>(&thing);
+  return CUDA_SUCCESS;
+}
+
+// A window whose one kernel is complete when the test says so.
+class HandedOver : public SessionTest {
+ protected:
+  void SetUp() override {
+    SessionTest::SetUp();
+    set_real_for_test<Row::cuStreamGetCtx>([](CUstream, CUcontext* place) { return give(place); });
+    set_real_for_test<Row::cuCtxPushCurrent_v2>([](CUcontext) { return CUDA_SUCCESS; });
+    set_real_for_test<Row::cuCtxPopCurrent_v2>([](CUcontext* place) { return give(place); });
+    set_real_for_test<Row::cuEventCreate>([](CUevent* place, unsigned) { return give(place); });
+    set_real_for_test<Row::cuEventRecord>([](CUevent, CUstream) { return CUDA_SUCCESS; });
+    set_real_for_test<Row::cuEventQuery>(
+        [](CUevent) { return complete ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY; });
+    gpu().phase = Phase::closed;
+  }
+
+  static session::Gpu& gpu() { return session::gpus[0]; }
+  static bool is_all_done() { return session::ClosedGates(1).is_so(); }
+  static constexpr std::uint32_t kShared = wire::kBounded | wire::kAwaited;
+  static void open(std::uint64_t grant, std::uint32_t flags = kShared) {
+    session::open_window({.flags = flags, .grant = grant, .queue_bound_ns = 2'000'000});
+  }
+  static void close(std::uint64_t grant) {
+    session::close_window({.grant = grant});
+    ASSERT_EQ(gpu().phase, Phase::draining);
+  }
+  static void hand_over() {
+    const os::FutexGuard guard(session::lock);
+    session::hand_over_window(0);
+  }
+  static void complete_drain() {
+    EXPECT_TRUE(drain::completed(0, gpu().drain.job, gate::let_in_so_far(0)));
+  }
+  void expect_drained(std::uint64_t grant) const {
+    const auto message = heard<wire::Drained>();
+    ASSERT_TRUE(message);
+    EXPECT_EQ(message->grant, grant);
+  }
+
+  // Whether the end of a drain is among all that was told.
+  bool is_told() const {
+    bool told = false;
+    while (!heard_nothing()) told = heard<wire::Drained>().has_value() || told;
+    return told;
+  }
+
+  // A window with one kernel and its drain, after which our next window may come soon. The kernel
+  // ends when it is thought to, or when its end was told. Whether that was told before.
+  bool run_window(std::uint64_t grant, bool returns, std::uint32_t flags) {
+    complete = false;
+    open(grant, flags);
+    EXPECT_TRUE(flow::count(0, nullptr, 1));
+    flow::mark(0, nullptr);
+    close(grant);
+    empty_socket();
+    if (returns) session::get_ready({.in_ns = 2'000'000});
+    flow::Look look{};
+    do {
+      session::tend();
+    } while (!session::is_handed_over(0) && flow::look(0, look) && look.remaining_ns > 0);
+    const bool told = is_told();
+    EXPECT_FALSE(is_all_done());
+    complete = true;
+    flow::emptied(0, flow::now(0));
+    complete_drain();
+    EXPECT_NE(is_told(), told) << "it is told once, sooner or later";
+    EXPECT_TRUE(is_all_done());
+    return told;
+  }
+  // Of several, since a thread may be kept from running just when it matters.
+  int told_early(bool returns, std::uint32_t flags = kShared) {
+    int told = 0;
+    for (std::uint64_t grant = 1; grant <= 100; ++grant) {
+      told += run_window(grant, returns, flags) ? 1 : 0;
+    }
+    return told;
+  }
+};
+
+TEST_F(HandedOver, ADrainWithAKnownEndIsToldBeforeIt) { EXPECT_GT(told_early(true), 0); }
+
+TEST_F(HandedOver, OneAfterWhichOthersWorkForLongIsNot) { EXPECT_EQ(told_early(false), 0); }
+
+TEST_F(HandedOver, TimeThatIsCountedIsCountedToItsEnd) {
+  EXPECT_EQ(told_early(true, kShared | wire::kCapped), 0);
+}
+
+TEST_F(HandedOver, NothingMovesUntilItIsDone) {
+  open(7);
+  close(7);
+  hand_over();
+  expect_drained(7);
+  EXPECT_FALSE(is_all_done());
+  EXPECT_TRUE(gate::is_closed(0));
+  complete_drain();
+  EXPECT_TRUE(is_all_done());
+  EXPECT_TRUE(heard_nothing()) << "it was told already";
+}
+
+TEST_F(HandedOver, TheNextWindowMayComeBeforeTheEnd) {
+  open(7);
+  close(7);
+  const std::uint32_t job = gpu().drain.job;
+  hand_over();
+  expect_drained(7);
+  open(7);
+  EXPECT_EQ(gpu().phase, Phase::draining) << "these terms were under way";
+  open(8);
+  EXPECT_EQ(gpu().phase, Phase::open);
+  EXPECT_FALSE(gate::is_closed(0));
+  EXPECT_TRUE(drain::completed(0, job, gate::let_in_so_far(0)));
+  EXPECT_EQ(gpu().phase, Phase::open);
+  EXPECT_TRUE(heard_nothing());
+  close(8);
+  complete_drain();
+  empty_socket();
+}
+
+TEST_F(HandedOver, WhatDidNotFitIntoTheSocketIsToldLater) {
+  open(7);
+  close(7);
+  fill_socket();
+  hand_over();
+  empty_socket();
+  session::tend();
+  expect_drained(7);
+  complete_drain();
+  session::tend();
+  EXPECT_TRUE(heard_nothing());
+}
+
+TEST_F(HandedOver, ItCannotBeRefusedAnyMore) {
+  open(7);
+  close(7);
+  hand_over();
+  expect_drained(7);
+  gpu().drain.progress_ns -= 3'600'000'000'000;
+  session::tend();
+  drain::impossible(0, gpu().drain.job);
+  EXPECT_TRUE(heard_nothing());
+  EXPECT_TRUE(gate::is_closed(0));
+  EXPECT_FALSE(is_all_done());
+}
+
+TEST_F(HandedOver, OneIsLetInAndDrainedAnew) {
+  open(7);
+  close(7);
+  hand_over();
+  expect_drained(7);
+  session::let_in({.grant = 8});
+  EXPECT_TRUE(gate::may_let_in(0));
+  gpu().drain.waits_until_ns = 1;  // nobody came
+  session::tend();
+  gate::let_nobody_in(0);
+  complete_drain();
+  expect_drained(8);
+  EXPECT_TRUE(is_all_done());
+}
+
+}  // namespace
+}  // namespace nvs::interposer
