@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/sim_node.h"
+#include "core/two_gpus.h"
 
 namespace nvs::core {
 namespace {
@@ -58,6 +59,59 @@ TEST_F(Bursts, OneThatTakesMuchLongerThanItUsedToIsNoBurst) {
   EXPECT_TRUE(node.is_closing(kFirst));
 }
 
+// Nobody waited, so it said that it was idle only after a while.
+TEST_F(Bursts, TheTimeInWhichAWindowIsKeptIsNoWork) {
+  teach(kSecond, Duration::from_ms(4));
+  for (int i = 0; i < 3; ++i) {
+    node.want(kFirst);
+    node.pass_ms(7 + 8);
+    node.step(Drained{ClientId{kFirst}, GpuId{0}, node.grant(kFirst), false, Duration::from_ms(8)});
+    node.pass_ms(200);
+  }
+  node.want(kFirst);
+  node.pass_ms(4);
+  node.want(kSecond);
+  EXPECT_FALSE(node.is_closing(kFirst)) << "it has 3 ms left, the other needs 4";
+}
+
+TEST_F(Bursts, EachBurstInAWindowCountsByItself) {
+  teach(kSecond, Duration::from_ms(4));
+  teach(kFirst, Duration::from_ms(7));
+  node.want(kFirst);
+  for (int i = 0; i < 3; ++i) {
+    node.pass_ms(7 + 5);
+    node.step(WentIdle{ClientId{kFirst}, GpuId{0}, node.grant(kFirst), Duration::from_ms(5)});
+    ASSERT_TRUE(node.is_open(kFirst));
+    node.pass_ms(50);
+    node.busy(kFirst);
+  }
+  node.pass_ms(7);
+  node.drained(kFirst);
+  node.want(kFirst);
+  node.pass_ms(4);
+  node.want(kSecond);
+  EXPECT_FALSE(node.is_closing(kFirst)) << "it has 3 ms left, the other needs 4";
+}
+
+TEST_F(Bursts, WhatRunsBesideTheOthersIsNoBurst) {
+  teach(kFirst, Duration::from_ms(1));
+  teach(kSecond, Duration::from_ms(20));
+  node.want(kFirst);
+  node.pass_ms(30);
+  node.want(kSecond);
+  node.refused(kFirst);
+  node.pass_ms(20);
+  node.drained(kSecond);
+  node.pass_ms(900);
+  node.drained(kFirst);
+  teach(kSecond, Duration::from_ms(20));
+  teach(kFirst, Duration::from_ms(1));
+  node.want(kSecond);
+  node.pass_ms(5);
+  node.want(kFirst);
+  EXPECT_TRUE(node.is_closing(kSecond)) << "it needs some 10 ms, the other has 15 left";
+}
+
 // A long burst that is about to end may as well go on for a while.
 TEST_F(Bursts, AShortOneDoesNotWaitForTheEndOfALongOne) {
   teach(kSecond, Duration::from_ms(1));
@@ -74,6 +128,31 @@ TEST_F(Bursts, WhoNeverRestsIsInterrupted) {
   node.pass_ms(5);
   node.want(kSecond);
   EXPECT_TRUE(node.is_closing(kFirst));
+}
+
+// On one GPU it waits for the other now and then.
+TEST_F(TwoGpus, ABurstOfAGangEndsWithItsWindow) {
+  for (int i = 0; i < 3; ++i) {
+    node.want(2, 1);
+    node.pass_ms(2);
+    node.drained(2, 1);
+    node.pass_ms(200);
+  }
+  for (int i = 0; i < 3; ++i) {
+    gang_wants();
+    node.pass_ms(3);
+    node.idle(9, 1);
+    node.pass_ms(3);
+    node.busy(9, 1);
+    node.pass_ms(3);
+    node.drained(9, 0);
+    node.drained(9, 1);
+    node.pass_ms(200);
+  }
+  gang_wants();
+  node.pass_ms(4);
+  node.want(2, 1);
+  EXPECT_FALSE(node.is_closing(9, 1)) << "of 6 ms of work it has done 4";
 }
 
 const GetReady* told(const std::vector<Effect>& effects) {

@@ -188,8 +188,17 @@ class Handler {
     Gate* gate = heard_gate(client, gpu);
     if (gate == nullptr || gate->state == GateState::closed || gate->grant != grant) return;
     node_.change_since(*gate, span, [idle](Gate& it) { it.idle = idle; });
+    note_rest(*gate->seat);
     settle(node_, *gate->seat);
     touch_gang(node_, *gate->seat);
+  }
+
+  // A burst ends with its work, although the window goes on: the next one may come in the same.
+  // One of a gang waits for those on other GPUs, and keeps its place meanwhile.
+  static void note_rest(Seat& seat) {
+    if (seat.busy > 0 || seat.hold == Hold::none || seat.in_gang) return;
+    seat.count_burst();
+    seat.end_burst();
   }
 
   Node& node_;

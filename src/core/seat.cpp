@@ -2,6 +2,7 @@
 #include "core/seat.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/books.h"
 #include "core/gpu.h"
@@ -48,19 +49,24 @@ void Seat::correct_bill(Duration span, Instant now) {
 
 std::optional<Duration> Seat::burst_left(Instant now) const {
   if (mean_burst == Duration{}) return std::nullopt;
-  const Duration done = burst + (now - held_since);
+  const Duration unbilled = busy > 0 ? now - accrued : Duration{};
+  const Duration done = burst + (bill.used() - burst_counted) + unbilled;
   const Duration margin = mean_burst / 4;
   if (done > mean_burst + margin) return std::nullopt;  // it is another kind of burst
   return std::max(mean_burst - done, margin);
 }
 
-void Seat::note_burst(Instant now, bool is_over) {
-  burst += now - held_since;
-  if (!is_over) return;
+void Seat::count_burst() {
+  burst += bill.used() - burst_counted;
+  burst_counted = bill.used();
+}
+
+void Seat::end_burst() {
+  const Duration whole = std::exchange(burst, {});
+  if (whole <= Duration{}) return;  // it was over before, or nothing was done
   const bool first = mean_burst == Duration{};
-  mean_burst = first ? burst : mean_burst + (burst - mean_burst) / 4;
+  mean_burst = first ? whole : mean_burst + (whole - mean_burst) / 4;
   mean_burst = std::max(mean_burst, Duration::from_ns(1));
-  burst = {};
 }
 
 void Seat::count(const Gate& gate, int by) {

@@ -91,10 +91,12 @@ struct Seat {
   bool attends = false;  // present, and not idle in a window of its own
   bool sleeper = false;  // counts as one among those present
 
-  // How long it works from waking up to going idle; over several windows if need be.
-  Duration burst;  // so far, without the window that it has now
+  // How much it works from waking up to going idle; over several windows if need be. What counts is
+  // what is billed, since a window that nobody wants is kept for a while after its work is done.
+  Duration burst;          // so far
+  Duration burst_counted;  // what was on its bill then
+  Duration mean_burst;     // of late; zero: it has not gone idle yet
   Instant held_since;
-  Duration mean_burst;  // of late; zero: it has not gone idle yet
 
   Service service = 0;
   Instant accrued;  // until when service and bill are right
@@ -109,8 +111,11 @@ struct Seat {
 
   // How much longer its burst will take; nothing if there is no telling.
   std::optional<Duration> burst_left(Instant now) const;
-  // Its window is over: it went idle, or has more to do.
-  void note_burst(Instant now, bool is_over);
+  // What was billed outside windows is no part of it. The bill must be right.
+  void leave_out_of_burst() { burst_counted = bill.used(); }
+  void count_burst();
+  // It went idle.
+  void end_burst();
 
   // Brings service and bill up to `now`; to be called before anything they depend on changes.
   void accrue(Instant now);

@@ -61,6 +61,7 @@ void begin_hold(Node& node, Seat& seat, Hold hold) {
   seat.accrue(node.now);
   seat.hold = hold;
   seat.held_since = node.now;
+  seat.leave_out_of_burst();
   gpu.holders.push_back(&seat);
   ++gpu.holding[class_of(seat)];
   note_presence(node, seat);
@@ -75,7 +76,8 @@ void release(Node& node, Seat& seat) {
   std::erase(gpu.holders, &seat);
   --gpu.holding[class_of(seat)];
   if (gpu.open == &seat) gpu.open = nullptr;
-  seat.note_burst(node.now, seat.hold == Hold::open || !seat.ended_busy);
+  seat.count_burst();
+  if (seat.hold == Hold::open || !seat.ended_busy) seat.end_burst();
   seat.hold = Hold::none;
   seat.by_floor = seat.overdue = false;
   seat.ended = node.now;
