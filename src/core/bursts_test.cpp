@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kFirst = 1;
 constexpr int kSecond = 2;
+constexpr int kThird = 3;
 
 class Bursts : public testing::Test {
  protected:
@@ -91,6 +92,47 @@ TEST_F(Bursts, EachBurstInAWindowCountsByItself) {
   node.pass_ms(4);
   node.want(kSecond);
   EXPECT_FALSE(node.is_closing(kFirst)) << "it has 3 ms left, the other needs 4";
+}
+
+// All of it had been submitted when its window was taken.
+TEST_F(Bursts, OneThatEndsWithADrainIsOver) {
+  teach(kSecond, Duration::from_ms(1));
+  for (int i = 0; i < 3; ++i) {
+    node.want(kFirst);
+    node.pass_ms(5);
+    node.want(kSecond);
+    ASSERT_TRUE(node.is_closing(kFirst)) << i;
+    node.pass_ms(7);
+    node.drained(kFirst);
+    node.pass_ms(1);
+    node.drained(kSecond);
+    node.pass_ms(200);
+  }
+  node.join(kThird, 3);
+  teach(kThird, Duration::from_ms(4));
+  node.want(kFirst);
+  node.pass_ms(9);
+  node.want(kThird);
+  EXPECT_FALSE(node.is_closing(kFirst)) << "it has 3 ms left, the other needs 4";
+}
+
+TEST_F(Bursts, OneThatIsInterruptedGoesOn) {
+  node.join(kThird, 3);
+  teach(kThird, Duration::from_ms(4));
+  teach(kSecond, Duration::from_ms(1));
+  teach(kFirst, Duration::from_ms(14));
+  node.want(kFirst);
+  node.pass_ms(6);
+  node.want(kSecond);
+  node.drained(kFirst);
+  node.pass(Duration::from_us(500));
+  node.want(kFirst);
+  node.pass(Duration::from_us(500));
+  node.drained(kSecond);
+  ASSERT_TRUE(node.is_open(kFirst));
+  node.pass_ms(5);
+  node.want(kThird);
+  EXPECT_FALSE(node.is_closing(kFirst)) << "of 14 ms it has done 11";
 }
 
 TEST_F(Bursts, WhatRunsBesideTheOthersIsNoBurst) {

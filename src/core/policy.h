@@ -81,6 +81,9 @@ inline constexpr Duration kQuotaDebtMax = Duration::from_s(60);
 inline constexpr Duration kQuotaPeriodMax = Duration::from_s(60);
 inline constexpr Duration kQuotaPeriodMin = Duration::from_ms(10);
 
+// Whoever wants no window for so long after it lost one was done with its burst. In a window that
+// somebody waits for, a client gives up after a fifth of that.
+inline constexpr Duration kBurstPause = Duration::from_ms(1);
 // Whoever waits for a burst that is not longer than this does not go to sleep meanwhile.
 inline constexpr Duration kShortBurst = Duration::from_ms(1);
 

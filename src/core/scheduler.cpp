@@ -47,6 +47,7 @@ class Handler {
       set_idle(event.client, event.gpu, gate->grant, false, {});
       return;
     }
+    note_return(*gate->seat);
     node_.change(*gate, [](Gate& it) { it.wants = true; });
     admit(*gate);
   }
@@ -199,6 +200,11 @@ class Handler {
     if (seat.busy > 0 || seat.hold == Hold::none || seat.in_gang) return;
     seat.count_burst();
     seat.end_burst();
+  }
+  // It lost its window while it worked, and what it had submitted by then was all.
+  void note_return(Seat& seat) const {
+    const bool away = seat.hold == Hold::none && seat.wanting == 0;
+    if (away && node_.now - seat.ended >= kBurstPause) seat.end_burst();
   }
 
   Node& node_;
