@@ -60,6 +60,33 @@ TEST_F(Bursts, OneThatTakesMuchLongerThanItUsedToIsNoBurst) {
   EXPECT_TRUE(node.is_closing(kFirst));
 }
 
+TEST_F(Bursts, WhatTakesHardlyLessTimeWaits) {
+  teach(kSecond, Duration::from_ms(7));
+  teach(kFirst, Duration::from_ms(12));
+  node.want(kFirst);
+  node.pass_ms(4);
+  node.want(kSecond);
+  EXPECT_FALSE(node.is_closing(kFirst)) << "7 ms are too near to the 8 ms that are left";
+}
+
+TEST_F(Bursts, WhatTakesClearlyLessTimeDoesNot) {
+  teach(kSecond, Duration::from_ms(5));
+  teach(kFirst, Duration::from_ms(12));
+  node.want(kFirst);
+  node.pass_ms(4);
+  node.want(kSecond);
+  EXPECT_TRUE(node.is_closing(kFirst));
+}
+
+TEST_F(Bursts, WhatIsShorterThanTheHandoversWaits) {
+  teach(kSecond, Duration::from_us(13));
+  teach(kFirst, Duration::from_us(1500));
+  node.want(kFirst);
+  node.pass(Duration::from_us(1100));
+  node.want(kSecond);
+  EXPECT_FALSE(node.is_closing(kFirst)) << "it would cost the first one as much as the other gains";
+}
+
 // Nobody waited, so it said that it was idle only after a while.
 TEST_F(Bursts, TheTimeInWhichAWindowIsKeptIsNoWork) {
   teach(kSecond, Duration::from_ms(4));
