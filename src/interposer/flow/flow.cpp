@@ -186,7 +186,7 @@ void window_opened(int gpu) { lines[gpu].opened_ns.store(clock_ns()); }
 Room ask(int gpu, CUstream stream, std::uint64_t kind) {
   Line& line = lines[gpu];
   const std::int64_t bound_ns = line.bound_ns.load(std::memory_order_relaxed);
-  if (bound_ns == 0) return {0, false};
+  if (bound_ns == 0) return {0, 0, false};
   const os::FutexGuard guard(line.lock);
   const std::int64_t now_ns = clock_ns();
   std::int64_t wait_ns = line.queue.wait_ns(now_ns, bound_ns, kind);
@@ -195,9 +195,12 @@ Room ask(int gpu, CUstream stream, std::uint64_t kind) {
     reap(line, now_ns);
     wait_ns = line.queue.wait_ns(now_ns, bound_ns, kind);
   }
-  if (wait_ns > 0) return {wait_ns, false};
+  if (wait_ns > 0) {
+    const std::int64_t spare_ns = line.queue.remaining_ns(now_ns) - kStayAwake_ns;
+    return {wait_ns, spare_ns < 0 ? 0 : spare_ns < wait_ns ? spare_ns : wait_ns, false};
+  }
   submit(line, now_ns, stream, kind);
-  return {0, true};
+  return {0, 0, true};
 }
 
 bool count(int gpu, CUstream stream, std::uint64_t kind) {

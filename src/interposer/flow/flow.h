@@ -20,8 +20,9 @@ void window_opened(int gpu);
 
 // Before a submission: may it be made? If so it is counted, where there is a bound.
 struct Room {
-  std::int64_t wait_ns;  // 0: now. Else ask again after so long.
-  bool counted;          // mark() must follow the submission
+  std::int64_t wait_ns;   // 0: now. Else ask again after so long,
+  std::int64_t sleep_ns;  // and sleep for so much of that at most.
+  bool counted;           // mark() must follow the submission
 };
 Room ask(int gpu, CUstream stream, std::uint64_t kind);
 // Counts a submission without asking. False: there is no bound.

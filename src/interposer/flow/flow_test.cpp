@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "interposer/exports/test_real.h"
+#include "interposer/flow/queue.h"
 #include "interposer/gate/gate.h"
 #include "interposer/gate/gated_call.h"
 #include "os/linux_calls.h"
@@ -150,6 +151,26 @@ TEST_F(Flow, PausesAreAddedUpWhereNothingElseMayRun) {
   flow::lose_track(0);
   pause_and_submit();
   EXPECT_EQ(flow::paused_ns(0), paused_ns);
+}
+
+TEST_F(Flow, WhoWaitsForRoomSleepsWhileThereIsEnoughQueued) {
+  constexpr std::int64_t kLongBound_ns = 20'000'000;
+  fake.complete = false;
+  flow::Room room{};
+  const auto fill = [&room](std::int64_t bound_ns) {
+    flow::set_bound(0, bound_ns);
+    for (;;) {
+      room = flow::ask(0, stream(), 1);
+      if (!room.counted) break;
+      flow::mark(0, stream());
+    }
+    EXPECT_GT(room.wait_ns, 0);
+    EXPECT_LE(room.sleep_ns, room.wait_ns);
+  };
+  fill(flow::kStayAwake_ns / 2);
+  EXPECT_EQ(room.sleep_ns, 0) << "less than that is queued";
+  fill(kLongBound_ns);
+  EXPECT_EQ(room.sleep_ns, room.wait_ns);
 }
 
 }  // namespace

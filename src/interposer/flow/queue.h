@@ -22,6 +22,9 @@ static_assert(kMarksInBound < kMarksMax);
 // sleeps precisely is 15 us late and needs 10 us to submit; whoever else wants the GPU waits for
 // what is queued.
 inline constexpr std::int64_t kRunDry_ns = 150'000;
+// With less than this queued a thread that waits for room stays awake: hosts wake one up a
+// millisecond late at times, and the GPU would run dry.
+inline constexpr std::int64_t kStayAwake_ns = 1'000'000;
 // What the GPU needs to turn from one process to another: 140 to 160 us on an H200.
 inline constexpr std::int64_t kTurnToUs_ns = 130'000;
 

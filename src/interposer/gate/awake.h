@@ -31,4 +31,36 @@ class AwakePlaces {
   std::atomic<std::int64_t> until_ns_[kAwakeMax] = {};
 };
 
+// Where there are not enough processors, or the process may use only so much of them, whoever stays
+// awake takes from others and from itself. Who was kept from running sleeps instead for a while,
+// and for twice as long if that was of no use.
+class Wakefulness {
+ public:
+  // The system's scheduler lets others run for longer than this; the host of a virtual machine
+  // mostly does not.
+  static constexpr std::int64_t kKeptFromRunning_ns = 2'500'000;
+  static constexpr std::int64_t kShortest_ns = 1'000'000'000;
+  static constexpr std::int64_t kLongest_ns = 64 * kShortest_ns;
+
+  bool may_stay_awake(std::int64_t now_ns) const {
+    return now_ns >= asleep_until_ns_.load(std::memory_order_relaxed);
+  }
+  void forget() { asleep_until_ns_.store(0, std::memory_order_relaxed); }
+  // Threads may say so at once: all mean the same.
+  void kept_from_running(std::int64_t now_ns) {
+    const std::int64_t until_ns = asleep_until_ns_.load(std::memory_order_relaxed);
+    if (now_ns < until_ns) return;
+    const std::int64_t before_ns = span_ns_.load(std::memory_order_relaxed);
+    const bool again = before_ns != 0 && now_ns - until_ns < before_ns;
+    const std::int64_t twice_ns = before_ns < kLongest_ns / 2 ? 2 * before_ns : kLongest_ns;
+    const std::int64_t span_ns = again ? twice_ns : kShortest_ns;
+    span_ns_.store(span_ns, std::memory_order_relaxed);
+    asleep_until_ns_.store(now_ns + span_ns, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::int64_t> asleep_until_ns_{0};
+  std::atomic<std::int64_t> span_ns_{0};
+};
+
 }  // namespace nvs::interposer::gate

@@ -2,12 +2,11 @@
 #include "interposer/gate/gate.h"
 
 #include "interposer/flow/flow.h"
-#include "interposer/gate/awake.h"
 #include "interposer/gate/backoff.h"
 #include "interposer/gate/call_target.h"
 #include "interposer/gate/nesting.h"
-#include "interposer/gate/precise_sleep.h"
 #include "interposer/gate/slots.h"
+#include "interposer/gate/waits.h"
 #include "interposer/memory/swap/presence.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/resolve/libc.h"
@@ -37,10 +36,6 @@ constinit thread_local std::uint32_t crowd_depth __attribute__((tls_model("initi
 constinit std::atomic<std::uint32_t> credits[kGpusMax] = {};
 constinit std::atomic<std::uint32_t> let_in[kGpusMax] = {};
 
-// Until when threads at a closed gate stay awake.
-constinit std::atomic<std::int64_t> ready_until_ns{0};
-constinit AwakePlaces awake;
-
 // What leave() has to do, for a thread's outermost call.
 struct Pending {
   Slot* slot;  // null: in the crowd
@@ -48,19 +43,6 @@ struct Pending {
   int gpu;  // whose queue is bounded; -1: none
 };
 constinit thread_local Pending pending __attribute__((tls_model("initial-exec"))) = {};
-
-// Grows with everything that a thread at the gate may wait for. It is what they sleep on: the word
-// itself does not change when a single one is let in.
-constinit std::atomic<std::uint32_t> changes{0};
-
-const volatile std::uint32_t* futex() {
-  return reinterpret_cast<const volatile std::uint32_t*>(&changes);
-}
-
-void wake_all() {
-  changes.fetch_add(1, std::memory_order_seq_cst);
-  os::futex_wake(futex(), 0x7fffffff);
-}
 
 // Before the first mark of a process. Two threads may do it at once, with the same result.
 void choose_barrier() {
@@ -138,9 +120,6 @@ bool take_credit(int gpu) {
   return false;
 }
 
-// Long enough that it costs nothing, short enough that a request which could not be sent is sent
-// again before anybody notices.
-constexpr std::int64_t kAskAgain_ns = 100'000'000;
 // The longest that a call waits for room in a bounded queue.
 constexpr std::int64_t kRoomPatience_ns = 50'000'000;
 
@@ -158,7 +137,7 @@ class Visit {
     }
     if (target_.gpu >= 0) session::gpu_used(target_.gpu);
     for (;;) {
-      const std::uint32_t change = changes.load(std::memory_order_seq_cst);
+      const std::uint32_t change = waits::changes();
       const std::uint32_t seen = word.load(std::memory_order_acquire);
       if ((seen & closed_for_us_) != 0) {
         forget_count();
@@ -185,17 +164,7 @@ class Visit {
     for (int gpu = 0; gpu < kGpusMax; ++gpu) {
       if ((seen & closed_for_us_ & bit_of(gpu)) != 0) session::want(gpu);
     }
-    const std::int64_t until_ns = ready_until_ns.load(std::memory_order_acquire);
-    const std::int64_t now_ns = clock_ns();
-    const int place = now_ns < until_ns ? awake.take(now_ns, until_ns) : -1;
-    if (place < 0) {
-      os::futex_wait(futex(), change, kAskAgain_ns);
-      return;
-    }
-    while (changes.load(std::memory_order_acquire) == change && clock_ns() < until_ns) {
-      os::relax();
-    }
-    awake.give_back(place, until_ns);
+    waits::at_closed_gate(change);
   }
 
   // It was counted, and then the gate closed before it could be made.
@@ -222,8 +191,7 @@ class Visit {
       counted_ = flow::count(target_.gpu, call_.stream, call_.kind);
       return true;
     }
-    const PreciseSleep precise;
-    os::futex_wait(futex(), change, room.wait_ns);
+    waits::for_room(change, room);
     return false;
   }
 
@@ -330,7 +298,7 @@ bool close(int gpu, std::int64_t timeout_ns) {
 
 void open(int gpu) {
   word.fetch_and(~bit_of(gpu), std::memory_order_seq_cst);
-  wake_all();
+  waits::changed();
 }
 
 bool is_closed(int gpu) { return (word.load(std::memory_order_acquire) & bit_of(gpu)) != 0; }
@@ -343,7 +311,7 @@ void set_bounded(bool bounded) {
   } else {
     word.fetch_and(~kBounded, std::memory_order_seq_cst);
   }
-  wake_all();
+  waits::changed();
 }
 
 bool takes_pieces(const Call& call) {
@@ -351,14 +319,11 @@ bool takes_pieces(const Call& call) {
   return !target_of(call).captured;
 }
 
-void get_ready(std::int64_t until_ns) {
-  ready_until_ns.store(until_ns, std::memory_order_release);
-  wake_all();
-}
+void get_ready(std::int64_t until_ns) { waits::get_ready(until_ns); }
 
 void let_one_in(int gpu) {
   credits[gpu].store(1, std::memory_order_release);
-  wake_all();
+  waits::changed();
 }
 
 void let_nobody_in(int gpu) { credits[gpu].exchange(0, std::memory_order_acq_rel); }
@@ -380,7 +345,7 @@ void start_over_in_child() {
   crowd.store(0, std::memory_order_relaxed);
   crowd_depth = 0;
   for (auto& credit : credits) credit.store(0, std::memory_order_relaxed);
-  ready_until_ns.store(0, std::memory_order_relaxed);
+  waits::start_over_in_child();
   word.store(0, std::memory_order_relaxed);
   // The kernel may or may not have kept the registration.
   barrier.store(Barrier::unknown, std::memory_order_relaxed);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/gate/waits.h"
+
+#include <atomic>
+
+#include "interposer/gate/awake.h"
+#include "interposer/gate/precise_sleep.h"
+#include "interposer/resolve/clock.h"
+#include "os/linux_calls.h"
+
+namespace nvs::interposer::gate::waits {
+namespace {
+
+// Long enough that it costs nothing, short enough that a request which could not be sent is sent
+// again before anybody notices.
+constexpr std::int64_t kAskAgain_ns = 100'000'000;
+
+constinit std::atomic<std::uint32_t> count{0};
+constinit std::atomic<std::int64_t> ready_until_ns{0};
+constinit AwakePlaces places;
+constinit Wakefulness wakefulness;
+
+const volatile std::uint32_t* futex() {
+  return reinterpret_cast<const volatile std::uint32_t*>(&count);
+}
+
+// False: we were kept from running meanwhile.
+bool stay_awake(std::uint32_t seen, std::int64_t until_ns) {
+  bool ran = true;
+  std::int64_t now_ns = clock_ns();
+  while (count.load(std::memory_order_acquire) == seen && now_ns < until_ns) {
+    os::relax();
+    const std::int64_t before_ns = now_ns;
+    now_ns = clock_ns();
+    ran = ran && now_ns - before_ns < Wakefulness::kKeptFromRunning_ns;
+  }
+  return ran;
+}
+
+}  // namespace
+
+std::uint32_t changes() { return count.load(std::memory_order_seq_cst); }
+
+void changed() {
+  count.fetch_add(1, std::memory_order_seq_cst);
+  os::futex_wake(futex(), 0x7fffffff);
+}
+
+void get_ready(std::int64_t until_ns) {
+  ready_until_ns.store(until_ns, std::memory_order_release);
+  changed();
+}
+
+void at_closed_gate(std::uint32_t seen) {
+  const std::int64_t until_ns = ready_until_ns.load(std::memory_order_acquire);
+  const std::int64_t now_ns = clock_ns();
+  const int place = now_ns < until_ns ? places.take(now_ns, until_ns) : -1;
+  if (place < 0) {
+    os::futex_wait(futex(), seen, kAskAgain_ns);
+    return;
+  }
+  stay_awake(seen, until_ns);
+  places.give_back(place, until_ns);
+}
+
+// The driver, too, stays awake where its own queue is full.
+void for_room(std::uint32_t seen, const flow::Room& room) {
+  const std::int64_t now_ns = clock_ns();
+  const std::int64_t until_ns = now_ns + room.wait_ns;
+  const bool sleeps = room.sleep_ns > 0 || !wakefulness.may_stay_awake(now_ns);
+  const int place = sleeps ? -1 : places.take(now_ns, until_ns);
+  if (place < 0) {
+    const PreciseSleep precise;
+    os::futex_wait(futex(), seen, room.sleep_ns > 0 ? room.sleep_ns : room.wait_ns);
+    return;
+  }
+  if (!stay_awake(seen, until_ns)) wakefulness.kept_from_running(clock_ns());
+  places.give_back(place, until_ns);
+}
+
+void start_over_in_child() {
+  ready_until_ns.store(0, std::memory_order_relaxed);
+  wakefulness.forget();
+}
+
+}  // namespace nvs::interposer::gate::waits
