@@ -70,6 +70,13 @@ bool Kinds::is_sure(const Span& span) const {
   return true;
 }
 
+bool Kinds::is_steady(const Span& span) const {
+  for (int i = 0; i < span.kinds; ++i) {
+    if (!kinds_[span.counts[i].kind].steady) return false;
+  }
+  return true;
+}
+
 void Kinds::learn(const Span& span, std::int64_t took_ns, Sight sight) {
   const std::int64_t thought_ns = guess_ns(span);
   if (thought_ns == 0) return;
@@ -85,7 +92,9 @@ void Kinds::learn(const Span& span, std::int64_t took_ns, Sight sight) {
     kind.guess_ns = after_ns > kShortest_ns ? after_ns : kShortest_ns;
     if (sight == Sight::seen && kind.sights < kSureAfter) ++kind.sights;
     // Nobody looked, or it was far off: it may not be what it was.
-    if (sight == Sight::inferred || ratio < 0.5 || ratio > 2) kind.sights = 0;
+    const bool is_far_off = ratio < 0.5 || ratio > 2;
+    if (sight == Sight::inferred || is_far_off) kind.sights = 0;
+    kind.steady = (kind.steady || kind.sights == kSureAfter) && !is_far_off;
   }
 }
 

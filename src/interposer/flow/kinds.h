@@ -36,6 +36,8 @@ class Kinds {
   std::int64_t guess_ns(const Span& span) const;
   // Whether all of these were seen often enough to be relied on.
   bool is_sure(const Span& span) const;
+  // Whether they were, and have taken about as long ever since, seen or not.
+  bool is_steady(const Span& span) const;
   // Whether somebody looked when the span ended, or it is only known to have lain within bounds.
   enum class Sight : std::uint8_t { seen, inferred };
   void learn(const Span& span, std::int64_t took_ns, Sight sight);
@@ -45,6 +47,7 @@ class Kinds {
     std::uint64_t key;
     std::int64_t guess_ns;  // 0: never seen to end
     int sights;             // how often it was seen to end when it did
+    bool steady;            // it was seen often enough, and was not far off since
   };
   Kind kinds_[kKindsMax] = {};
 };

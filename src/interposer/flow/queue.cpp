@@ -105,7 +105,7 @@ std::int64_t Queue::remaining_ns(std::int64_t now_ns) const {
 }
 
 std::int64_t Queue::ends_in_ns(std::int64_t now_ns) const {
-  if (marks_ != 1 || behind_.kinds != 0 || !kinds_.is_sure(oldest().span)) return 0;
+  if (marks_ != 1 || behind_.kinds != 0 || !kinds_.is_steady(oldest().span)) return 0;
   if (now_ns < started_ns()) return 0;
   return remaining_ns(now_ns);
 }

@@ -339,6 +339,31 @@ TEST(QueueEnd, OfTheLastKernelIsKnownWhileItRuns) {
   EXPECT_EQ(queue.ends_in_ns(now + 900 * kUs), 0) << "it is not the last";
 }
 
+TEST(QueueEnd, IsKnownUnlessAKernelTookMuchLonger) {
+  std::int64_t now = kMs;
+  Queue queue = after_kernels_of_a_millisecond(now);
+  const auto run_unseen = [&](std::int64_t kernel_ns) {
+    queue.submit(now, kKey);
+    queue.marked(now);
+    now += kernel_ns;
+    queue.completed(now, 1);
+  };
+  const auto is_known = [&] {
+    Queue next = queue;
+    next.submit(now, kKey);
+    next.marked(now);
+    return next.ends_in_ns(now) > 0;
+  };
+  run_unseen(kMs);
+  EXPECT_TRUE(is_known()) << "nobody looked when it ended, but it did about then";
+  queue.submit(now, kKey);
+  queue.marked(now);
+  now += 10 * kMs;
+  queue.seen_running(now);
+  queue.completed(now, 1);
+  EXPECT_FALSE(is_known());
+}
+
 TEST(QueueEnd, OfAKernelThatIsNewIsNotKnown) {
   Queue queue;
   queue.submit(kMs, kKey);
