@@ -31,9 +31,10 @@ struct DrainState {
   std::int64_t expected_ns;     // GPU time that was queued when it last got on
   std::uint32_t completions;    // marks that were seen to complete by then
   std::uint32_t let_in;
-  int stalls;        // how often Stalled was sent since it last got on
-  bool returns;      // the next one's work is brief, and then it is our turn again
-  bool handed_over;  // the daemon takes it for drained, which it is in a moment
+  int stalls;              // how often Stalled was sent since it last got on
+  bool returns;            // the next one's work is brief, and then it is our turn again
+  bool handed_over;        // the daemon takes it for drained, which it is in a moment
+  std::int64_t closes_ns;  // when the gate of a window that was let go closes; 0: it is closed
 };
 
 // The end of a drain as the daemon waits for it.

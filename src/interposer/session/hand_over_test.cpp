@@ -201,5 +201,88 @@ TEST_F(HandedOver, OneIsLetInAndDrainedAnew) {
   EXPECT_TRUE(is_all_done());
 }
 
+// The program's pauses are long, and its kernels done when they were submitted.
+class LetGo : public HandedOver {
+ protected:
+  void SetUp() override {
+    HandedOver::SetUp();
+    complete = true;
+    flow::emptied(0, flow::now(0));
+  }
+  void open_and_work(std::uint64_t grant, std::uint32_t flags = kShared) {
+    open(grant, flags);
+    flow::emptied(0, flow::now(0));
+    for (int i = 0; i < 3; ++i) {
+      os::sleep_ns(1'000'000);
+      submit();
+    }
+    empty_socket();
+  }
+  static void submit() {
+    EXPECT_TRUE(flow::count(0, nullptr, 1));
+    flow::mark(0, nullptr);
+  }
+};
+
+TEST_F(LetGo, ItIsToldAtOnceAndTheGateClosesAMomentLater) {
+  open_and_work(7);
+  session::tend();
+  EXPECT_TRUE(is_told());
+  EXPECT_FALSE(is_all_done());
+  ASSERT_EQ(gpu().phase, Phase::draining);
+  EXPECT_FALSE(gate::is_closed(0));
+  while (gpu().phase == Phase::draining) session::tend();
+  EXPECT_TRUE(gate::is_closed(0));
+  EXPECT_TRUE(is_all_done());
+  EXPECT_FALSE(is_told()) << "once is enough";
+}
+
+TEST_F(LetGo, WhatComesInMeanwhileIsWaitedFor) {
+  open_and_work(7);
+  session::tend();
+  EXPECT_TRUE(is_told());
+  complete = false;
+  submit();
+  while (gpu().drain.closes_ns != 0) session::tend();
+  EXPECT_TRUE(gate::is_closed(0));
+  EXPECT_TRUE(session::is_handed_over(0));
+  EXPECT_FALSE(is_all_done());
+  ASSERT_NE(gpu().drain.job, 0U) << "a thread waits for it";
+  complete_drain();
+  EXPECT_TRUE(is_all_done());
+  EXPECT_FALSE(is_told());
+}
+
+TEST_F(LetGo, TheNextWindowMayOpenInThatMoment) {
+  open_and_work(7);
+  session::tend();
+  EXPECT_TRUE(is_told());
+  open(8);
+  gpu().drain.closes_ns = 1;
+  session::close_let_go(0);
+  EXPECT_EQ(gpu().phase, Phase::open);
+  EXPECT_FALSE(gate::is_closed(0));
+}
+
+TEST_F(LetGo, WhoeverIsLetInFindsTheGateClosed) {
+  open_and_work(7);
+  session::tend();
+  EXPECT_TRUE(is_told());
+  session::let_in({.grant = 8});
+  EXPECT_TRUE(gate::is_closed(0));
+  EXPECT_TRUE(gate::may_let_in(0));
+  EXPECT_FALSE(is_all_done());
+}
+
+TEST_F(LetGo, NobodyDoesWhoseTimeIsCountedOrForWhomNobodyWaits) {
+  open_and_work(7, kShared | wire::kCapped);
+  session::tend();
+  EXPECT_FALSE(session::is_handed_over(0));
+  open_and_work(8, wire::kBounded);
+  session::tend();
+  EXPECT_EQ(gpu().phase, Phase::open);
+  EXPECT_FALSE(is_told());
+}
+
 }  // namespace
 }  // namespace nvs::interposer

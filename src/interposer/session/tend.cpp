@@ -141,6 +141,12 @@ bool may_hand_over(int gpu) {
   return contexts::knows_all(gpu) && !captures::is_any();
 }
 
+// Only who will be away for long lets go before it is sure of that.
+bool may_let_go(const Gpu& mine, const flow::Look& look, const Pause& pause) {
+  const bool is_done = pause.begun && look.done && look.certain && look.sleeps_long;
+  return is_done && mine.awaited && !mine.capped;
+}
+
 std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
   if (is_handed_over(gpu)) return kSecond_ns;
   if (is_before_drain(gpu, now_ns)) return kBeginLook_ns;
@@ -210,29 +216,50 @@ bool needs_look(int gpu) {
   return mine.phase == Phase::draining || (mine.phase == Phase::open && mine.bounded);
 }
 
+// What is to be done without the lock.
+enum class Act : std::uint8_t { none, give_up, close_let_go };
+struct Next {
+  Act act;
+  std::int64_t look_again_ns;
+};
+
+// With the lock held, and the window open.
+Next tend_window(int gpu, std::int64_t now_ns, const flow::Look& look) {
+  const Gpu& mine = gpus[gpu];
+  const Pause pause = pause_of(mine, now_ns, look);
+  if (may_let_go(mine, look, pause)) {
+    let_go_window(gpu, look);
+    return {Act::none, 0};
+  }
+  if (mine.awaited && pause.idle) return {Act::give_up, kMillisecond_ns};
+  const std::int64_t quiet_ns = std::min<std::int64_t>(look.quiet_ns, now_ns - mine.opened_ns);
+  const WorkSight sight{pause.idle, quiet_ns, look.paused_ns, look.certain, look.busy_ns};
+  if (pause.idle || pause.begun) tell_pause(gpu, now_ns, sight);
+  return {Act::none, pause.look_again_ns};
+}
+
+Next tend_phase(int gpu, const flow::Look* look) {
+  const os::FutexGuard guard(lock);
+  const std::int64_t now_ns = clock_ns();
+  const Gpu& mine = gpus[gpu];
+  if (mine.phase == Phase::draining) {
+    if (mine.drain.closes_ns == 0) return {Act::none, tend_drain(gpu, now_ns, look)};
+    return {now_ns < mine.drain.closes_ns ? Act::none : Act::close_let_go, 0};
+  }
+  // Else somebody submits at this very moment.
+  if (mine.phase == Phase::open && look != nullptr) return tend_window(gpu, now_ns, *look);
+  return {Act::none, kBeginLook_ns};
+}
+
 // The marks are looked at without the lock, because that asks the driver.
 std::int64_t tend_gpu(int gpu) {
   if (!needs_look(gpu)) return kSecond_ns;
   flow::Look look{};
   const bool looked = flow::look(gpu, look);
-  Pause pause{false, false, kBeginLook_ns};  // somebody submits at this very moment
-  {
-    const os::FutexGuard guard(lock);
-    const std::int64_t now_ns = clock_ns();
-    const Gpu& mine = gpus[gpu];
-    if (mine.phase == Phase::draining) return tend_drain(gpu, now_ns, looked ? &look : nullptr);
-    if (mine.phase != Phase::open || !looked) return pause.look_again_ns;
-    pause = pause_of(mine, now_ns, look);
-    if (!mine.awaited || !pause.idle) {
-      const std::int64_t open_ns = now_ns - mine.opened_ns;
-      const std::int64_t quiet_ns = std::min(look.quiet_ns, open_ns);
-      const WorkSight sight{pause.idle, quiet_ns, look.paused_ns, look.certain, look.busy_ns};
-      if (pause.idle || pause.begun) tell_pause(gpu, now_ns, sight);
-      return pause.look_again_ns;
-    }
-  }
-  give_up_window(gpu);
-  return kMillisecond_ns;
+  const Next next = tend_phase(gpu, looked ? &look : nullptr);
+  if (next.act == Act::give_up) give_up_window(gpu);
+  if (next.act == Act::close_let_go) close_let_go(gpu);
+  return next.look_again_ns;
 }
 
 // Sleeps until shortly before the window will open, and then not at all until a while after.

@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::int64_t kLetInWait_ns = 5'000'000;
 constexpr std::int64_t kQuickWait_ns = 100'000;
+// A program that takes the next request from a queue needs 12 us for it.
+constexpr std::int64_t kLetGoClose_ns = 15'000;
 // A drain that takes longer than this gives others time to get ready.
 constexpr std::int64_t kWorthTelling_ns = 150'000;
 
@@ -73,6 +75,12 @@ void tell_refused(int gpu) {
   remember(gpu, Answer::refused, connection::send(about<wire::Refused>(gpu)));
 }
 
+// What the daemon has said of memory since it was told that we are done waited until we are.
+void memory_may_move() {
+  const os::FutexGuard guard(swap::lock);
+  swap::all_changed();
+}
+
 // With the lock held, and the gate closed.
 void begin_drain(int gpu, std::int64_t expected_ns) {
   Gpu& mine = gpus[gpu];
@@ -101,9 +109,14 @@ void finish_quickly(int gpu) {
   const bool done = look.done && look.certain;
   if (done) swap::make_room_if_above(gpu);
   const os::FutexGuard guard(lock);
-  if (!done) return begin_drain(gpu, 0);
+  const bool is_told = gpus[gpu].drain.handed_over;
+  if (!done) {
+    begin_drain(gpu, 0);
+    gpus[gpu].drain.handed_over = is_told;
+    return;
+  }
   note_closed(gpu);
-  tell_drained(gpu, look);
+  is_told ? memory_may_move() : tell_drained(gpu, look);
 }
 
 }  // namespace
@@ -180,6 +193,26 @@ void give_up_window(int gpu) {
   finish_quickly(gpu);
 }
 
+void let_go_window(int gpu, const flow::Look& look) {
+  Gpu& mine = gpus[gpu];
+  mine.phase = Phase::draining;
+  mine.drain = {};
+  mine.drain.handed_over = true;
+  mine.drain.closes_ns = clock_ns() + kLetGoClose_ns;
+  tell_drained(gpu, look);
+}
+
+void close_let_go(int gpu) {
+  {
+    const os::FutexGuard guard(lock);
+    if (!is_handed_over(gpu)) return;
+    while (!gate::begin_close(gpu)) {
+    }
+    gpus[gpu].drain.closes_ns = 0;
+  }
+  finish_quickly(gpu);
+}
+
 void get_ready(const wire::GetReady& message) {
   const os::FutexGuard guard(lock);
   Gpu& mine = gpus[message.ordinal];
@@ -202,6 +235,8 @@ void let_in(const wire::LetIn& message) {
   // One of ours has all others wait for a moment. The daemon will hear again that nothing moves.
   if ((held & (1U << gpu)) != 0) return;
   mine.grant = message.grant;
+  while (mine.drain.closes_ns != 0 && is_handed_over(gpu) && !gate::begin_close(gpu)) {
+  }
   // What comes in may need memory that is away.
   if (closed && !begin_window(gpu)) {
     tell_holds(gpu);
@@ -289,12 +324,6 @@ bool nvs::interposer::drain::completed(int gpu, std::uint32_t job, std::uint32_t
   if (gate::may_let_in(gpu) || gate::let_in_so_far(gpu) != let_in) return false;
   const bool is_told = mine.drain.handed_over;
   note_closed(gpu);
-  if (!is_told) {
-    tell_drained(gpu);
-    return true;
-  }
-  // What the daemon has said of memory since then waits for it.
-  const os::FutexGuard swap_guard(swap::lock);
-  swap::all_changed();
+  is_told ? memory_may_move() : tell_drained(gpu);
   return true;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "interposer/flow/flow.h"
 #include "wire/messages.h"
 
 namespace nvs::interposer::session {
@@ -18,6 +19,12 @@ void set_paused(const wire::Pause& message);
 
 // We are idle, and somebody waits.
 void give_up_window(int gpu);
+// So are we, and will be for long, unless the next request is waiting already: the daemon is told
+// at once, and the gate closes a moment later. What comes in meanwhile is on the GPU before
+// anything of the next one's, because the word takes longer. With the lock held.
+void let_go_window(int gpu, const flow::Look& look);
+// That moment is over.
+void close_let_go(int gpu);
 
 // A drain ends in a moment, and whoever is next works briefly: the daemon is told that it is over.
 // Until it is, the GPU counts as draining here, so that no memory moves. With the lock held.

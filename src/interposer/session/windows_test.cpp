@@ -200,7 +200,7 @@ TEST_F(Windows, WhatWasBilledIsToldToTheNextDaemon) {
   // As if the daemon had billed us for longer.
   const auto bill_more = [](std::int64_t span_ns) {
     gpu().account.end(clock_ns());
-    gpu().account.begin(clock_ns() - span_ns, 0, true);
+    gpu().account.begin(clock_ns() - span_ns, flow::paused_ns(0), true);
   };
   open(7);
   EXPECT_FALSE(gpu().account.is_billed()) << "nobody had asked for it";
