@@ -55,6 +55,12 @@ function(nvs_timeout seconds)
   set_tests_properties(${ARGN} PROPERTIES TIMEOUT ${seconds})
 endfunction()
 
+# nvs_begin_early(SECONDS TESTS...): they take about so long, and begin before those that take less:
+# the last ones are short, and nobody waits for a single long one.
+function(nvs_begin_early seconds)
+  set_tests_properties(${ARGN} PROPERTIES COST ${seconds})
+endfunction()
+
 # nvs_unity(target): its files are compiled sixteen at a time, because most of what a small file
 # costs are its headers. So a name in an anonymous namespace is unique within its target, and files
 # for which that is no good have SKIP_UNITY_BUILD_INCLUSION. That a file includes what it needs is
