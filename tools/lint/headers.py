@@ -3,10 +3,11 @@
 """Proves that each header compiles alone, so that nobody depends on what others included before.
 
 The build has proved it already for a header whose own source file includes it first, as
-clang-format makes sure of; unless that file is only compiled behind a precompiled header or behind
-other files, which have included plenty. The others are compiled here. A header may follow one that
-it includes itself, which shows it nothing that it would not see alone; so one run of the compiler
-proves a chain of headers, and begins with what is precompiled of the libraries that they include.
+clang-format makes sure of; unless that file is only compiled behind others, or behind a precompiled
+header with more in it than this one includes. The others are compiled here. A header may follow one
+that it includes itself, which shows it nothing that it would not see alone; so one run of the
+compiler proves a chain of headers, and begins with what is precompiled of the libraries that they
+include.
 
 usage: tools/lint/headers.py COMPILE_COMMANDS COMPILER [FLAG...]
 """
@@ -16,6 +17,7 @@ import itertools
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -46,11 +48,23 @@ LIBRARIES = (
 )
 
 
-def compiled_plainly(commands_text):
-    """The files that CMake's compile_commands.json compiles with nothing included before them."""
-    commands = json.loads(commands_text)
-    plain = {entry["file"] for entry in commands if PRECOMPILED not in entry["command"]}
-    return plain | {first for first in map(first_of_unit, plain) if first}
+def compiled_behind(commands_text):
+    """The files that CMake's compile_commands.json compiles first or alone, and for each of them
+    what a precompiled header has included before it."""
+    behind = {}
+    for entry in json.loads(commands_text):
+        for file in filter(None, (entry["file"], first_of_unit(entry["file"]))):
+            before = precompiled(entry["command"])
+            behind[file] = min(before, behind.get(file, before), key=len)
+    return behind
+
+
+def precompiled(command):
+    """What the precompiled header includes with which the compiler is to begin."""
+    words = shlex.split(command)
+    files = [pathlib.Path(word) for word in words if word.endswith(f"/{PRECOMPILED}")]
+    texts = (file.read_text(encoding="utf-8") for file in files)
+    return {include.name for text in texts for include in cpp_text.includes(text)}
 
 
 def first_of_unit(path):
@@ -62,11 +76,12 @@ def first_of_unit(path):
     return first.name if first else None
 
 
-def proved_by_build(root, path, plain):
-    """Whether the source file of that name, or its unit test, begins with this header."""
+def proved_by_build(root, path, behind, names):
+    """Whether the source file of that name, or its unit test, begins with this header, which
+    includes these `names` of the libraries itself."""
     stem = path.removesuffix(".h")
     for source in (root / f"{stem}.cpp", root / f"{stem}_test.cpp"):
-        if str(source) in plain:
+        if str(source) in behind and behind[str(source)] <= names:
             first = next(cpp_text.includes(source.read_text(encoding="utf-8")), None)
             if first and first.quoted and f"/{path}".endswith(f"/{first.name}"):
                 return True
@@ -93,11 +108,14 @@ def seen_by(sources):
 
 
 def libraries_of(sources, seen):
-    """For each header, the row of LIBRARIES of which it and those that it includes include all."""
+    """For each header, what it and those that it includes include of the libraries."""
     own = {file.path: first_libraries(file.text) for file in sources.with_suffix(".h")}
-    for path, others in seen.items():
-        names = own[path].union(*(own[other] for other in others))
-        yield path, next((row for row in LIBRARIES if names.issuperset(row)), ())
+    return {path: own[path].union(*(own[other] for other in seen[path])) for path in seen}
+
+
+def row_for(names):
+    """The row of LIBRARIES that serves a header which includes these."""
+    return next((row for row in LIBRARIES if names.issuperset(row)), ())
 
 
 def first_libraries(text):
@@ -163,11 +181,12 @@ def check(command, folder, lists):
 def main(commands_file, *command):
     os.nice(NICE)
     commands = pathlib.Path(commands_file)
-    plain = compiled_plainly(commands.read_text(encoding="utf-8"))
+    behind = compiled_behind(commands.read_text(encoding="utf-8"))
     sources = tree.read(ROOT)
     seen = seen_by(sources)
-    paths = [path for path in seen if not proved_by_build(ROOT, path, plain)]
-    rows = dict(libraries_of(sources, seen))
+    names = libraries_of(sources, seen)
+    paths = [path for path in seen if not proved_by_build(ROOT, path, behind, names[path])]
+    rows = {path: row_for(names[path]) for path in paths}
     lists = [
         (row, chain)
         for row in (*LIBRARIES, ())

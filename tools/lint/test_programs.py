@@ -55,19 +55,37 @@ class HeadersTest(unittest.TestCase):
             (root / "base").mkdir()
             (root / "base" / "a.cpp").write_text('#include "base/a.h"\n')
             names = ("a.cpp", "b.cpp", "c_test.cpp", "base/a.cpp")
-            plain = {str(root / name) for name in names}
-            proved = [headers.proved_by_build(root, f"{name}.h", plain) for name in "abcde"]
+            behind = {str(root / name): set() for name in names}
+            proved = [headers.proved_by_build(root, f"{name}.h", behind, set()) for name in "abcde"]
             self.assertEqual(proved, [False, False, True, False, False])
-            self.assertTrue(headers.proved_by_build(root, "base/a.h", plain))
+            self.assertTrue(headers.proved_by_build(root, "base/a.h", behind, set()))
 
-    def test_a_precompiled_header_proves_nothing(self):
-        commands = [
-            {"file": "/a.cpp", "command": "g++ -c /a.cpp"},
-            {"file": "/b.cpp", "command": "g++ -include /build/cmake_pch.hxx -c /b.cpp"},
-            {"file": "/c.cpp", "command": "g++ -include /build/cmake_pch.hxx -c /c.cpp"},
-            {"file": "/c.cpp", "command": "g++ -c /c.cpp"},
-        ]
-        self.assertEqual(headers.compiled_plainly(json.dumps(commands)), {"/a.cpp", "/c.cpp"})
+    def test_behind_a_precompiled_header_only_who_includes_all_of_it_is_proved(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "a.cpp").write_text('#include "a.h"\n')
+            behind = {str(root / "a.cpp"): {"atomic", "string"}}
+            for names, is_proved in (
+                ({"atomic", "string", "map"}, True),
+                ({"atomic", "map"}, False),
+                (set(), False),
+            ):
+                self.assertEqual(headers.proved_by_build(root, "a.h", behind, names), is_proved)
+
+    def test_what_the_build_compiles_behind_a_precompiled_header(self):
+        with tempfile.TemporaryDirectory() as folder:
+            header = pathlib.Path(folder, "cmake_pch.hxx")
+            header.write_text('#pragma once\n#include <atomic>\n#include "/source/kit.h"\n')
+            commands = [
+                {"file": "/a.cpp", "command": "g++ -c /a.cpp"},
+                {"file": "/b.cpp", "command": f"g++ -include {header} -c /b.cpp"},
+                {"file": "/c.cpp", "command": f"g++ -include {header} -c /c.cpp"},
+                {"file": "/c.cpp", "command": "g++ -c /c.cpp"},
+            ]
+            self.assertEqual(
+                headers.compiled_behind(json.dumps(commands)),
+                {"/a.cpp": set(), "/b.cpp": {"atomic", "/source/kit.h"}, "/c.cpp": set()},
+            )
 
     def test_the_first_file_of_several_compiled_as_one_has_nothing_before_it(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -75,10 +93,13 @@ class HeadersTest(unittest.TestCase):
             unit.parent.mkdir()
             unit.write_text('/* generated */\n\n#include "/a.cpp"\n\n#include "/b.cpp"\n')
             command = {"file": str(unit), "command": "g++"}
-            plain = headers.compiled_plainly(json.dumps([command]))
-            self.assertEqual(plain, {str(unit), "/a.cpp"})
-            command["command"] = "g++ -include /build/cmake_pch.hxx"
-            self.assertEqual(headers.compiled_plainly(json.dumps([command])), set())
+            behind = headers.compiled_behind(json.dumps([command]))
+            self.assertEqual(behind, {str(unit): set(), "/a.cpp": set()})
+            header = pathlib.Path(folder, "cmake_pch.hxx")
+            header.write_text("#include <gtest/gtest.h>\n")
+            command["command"] = f"g++ -include {header}"
+            behind = headers.compiled_behind(json.dumps([command]))
+            self.assertEqual(behind["/a.cpp"], {"gtest/gtest.h"})
 
     def test_chains_of_headers_that_include_each_other(self):
         sources = tree.Tree(
@@ -106,7 +127,8 @@ class HeadersTest(unittest.TestCase):
                 "src/e.h": '#include "d.h"\n',
             }
         )
-        rows = dict(headers.libraries_of(sources, headers.seen_by(sources)))
+        names = headers.libraries_of(sources, headers.seen_by(sources))
+        rows = {path: headers.row_for(names[path]) for path in names}
         self.assertEqual(rows.pop("src/b.h"), ("memory", "vector"))
         self.assertEqual(set(rows.values()), {()})
 
