@@ -74,7 +74,7 @@ class Swap(ScriptedDaemon, FaultCase):
         self.ends_well(tenant)
 
     def test_only_what_must_go_goes(self):
-        tenant = self.begin("add", "--rewrite", "--seconds", "3")
+        tenant = self.begin("add", "--rewrite", "--iterations", str(ITERATIONS))
         self.daemon.close()
         held = self.daemon.swap_out(keep=150 * MIB)
         self.assertGreater(held.resident, 80 * MIB)  # less than a chunk more than that must go
@@ -82,8 +82,8 @@ class Swap(ScriptedDaemon, FaultCase):
         self.ends_well(tenant)
 
     def test_what_did_not_change_is_not_copied_again(self):
-        tenant = self.begin("infer", "--seconds", "8")
-        tenant.wait_for_line("infer  [")  # its weights are written
+        tenant = self.begin("infer", "--iterations", str(ITERATIONS), "--status-fd", "1")
+        tenant.wait_for_line('{"done":')  # its weights are written
         self.daemon.close()
         first = self.daemon.swap_out()
         self.daemon.swap_in()
@@ -95,7 +95,7 @@ class Swap(ScriptedDaemon, FaultCase):
         self.ends_well(tenant)
 
     def test_a_new_word_in_the_middle(self):
-        tenant = self.begin("add", "--rewrite", "--seconds", "3")
+        tenant = self.begin("add", "--rewrite", "--iterations", str(ITERATIONS))
         self.daemon.close()
         for keep in (200, 64, 130, 0, 256, 10, 100):
             self.daemon.allow(keep * MIB)
@@ -120,7 +120,7 @@ class Swap(ScriptedDaemon, FaultCase):
         self.ends_well(tenant)
 
     def test_host_memory_that_cannot_be_mapped_goes_back(self):
-        tenant = self.begin("add", "--rewrite", "--seconds", "3")
+        tenant = self.begin("add", "--rewrite", "--iterations", str(ITERATIONS))
         self.daemon.close()
         pid = tenant.process.pid
         status = Path(f"/proc/{pid}/status").read_text()
@@ -138,7 +138,8 @@ class Swap(ScriptedDaemon, FaultCase):
         self.ends_well(tenant)
 
     def test_what_was_kept_from_an_earlier_daemon_goes_back_too(self):
-        tenant = self.begin("add", "--rewrite", "--seconds", "10")
+        # It does not stand still between the daemons.
+        tenant = self.begin("add", "--rewrite", "--iterations", str(3 * ITERATIONS))
         self.daemon.close()
         self.daemon.swap_out()
         self.daemon.swap_in()
@@ -162,7 +163,7 @@ class Swap(ScriptedDaemon, FaultCase):
 
     def test_no_window_while_memory_is_away(self):
         """The daemon forgets what it was told; the client does not run on half of its memory."""
-        tenant = self.begin("add", "--rewrite", "--seconds", "3")
+        tenant = self.begin("add", "--rewrite", "--iterations", str(ITERATIONS))
         self.daemon.close()
         self.daemon.swap_out()
         self.daemon.open(BOUND_NS)
@@ -187,7 +188,7 @@ class Swap(ScriptedDaemon, FaultCase):
         self.ends_well(tenant)
 
     def test_the_daemon_goes_while_memory_is_away(self):
-        tenant = self.begin("add", "--rewrite", "--seconds", "3")
+        tenant = self.begin("add", "--rewrite", "--iterations", str(ITERATIONS))
         self.daemon.close()
         self.daemon.swap_out()
         self.daemon.end()
