@@ -230,6 +230,8 @@ class Spreading(PluginCase):
             else:
                 self.kubelet.end(pods.pop(draw.randrange(len(pods))))
             if step % 40 == 20:
+                # The next one cannot know that the kubelet has just come, and believes its lists.
+                self.wait_until(lambda: self.kubelet.empty_lists == 0, "lists of the new kubelet")
                 plugin.end(draw.choice((signal.SIGTERM, signal.SIGKILL)))
                 plugin = self.start()
             if step % 40 == 30:
