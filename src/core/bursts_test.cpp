@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tenants that work in bursts: who takes the GPU from whom, and who is told to get ready.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "core/sim_node.h"
@@ -199,29 +201,74 @@ TEST_F(Bursts, WhoNeverRestsIsInterrupted) {
   EXPECT_TRUE(node.is_closing(kFirst));
 }
 
-// On one GPU it waits for the other now and then.
-TEST_F(TwoGpus, ABurstOfAGangEndsWithItsWindow) {
+// On one GPU it does little, and keeps the others off as long as it works on the other.
+TEST_F(TwoGpus, AGangIsNotSparedForTheLittleThatItDoes) {
   for (int i = 0; i < 3; ++i) {
     node.want(2, 1);
-    node.pass_ms(2);
+    node.pass(Duration::from_us(13));
     node.drained(2, 1);
     node.pass_ms(200);
   }
   for (int i = 0; i < 3; ++i) {
     gang_wants();
-    node.pass_ms(3);
+    node.pass(Duration::from_us(500));
     node.idle(9, 1);
-    node.pass_ms(3);
-    node.busy(9, 1);
-    node.pass_ms(3);
+    node.pass_ms(9);
     node.drained(9, 0);
     node.drained(9, 1);
     node.pass_ms(200);
   }
   gang_wants();
-  node.pass_ms(4);
+  node.pass(Duration::from_us(500));
+  node.idle(9, 1);
+  node.pass_ms(5);
   node.want(2, 1);
-  EXPECT_FALSE(node.is_closing(9, 1)) << "of 6 ms of work it has done 4";
+  EXPECT_TRUE(node.is_closing(9, 1));
+}
+
+// 0.4 ms should be left of it.
+TEST_F(Bursts, WhoWasPutOffComesInWhenTheBurstTakesTooLong) {
+  teach(kSecond, Duration::from_us(13));
+  teach(kFirst, Duration::from_ms(2));
+  node.want(kFirst);
+  node.pass(Duration::from_us(1600));
+  node.want(kSecond);
+  EXPECT_FALSE(node.is_closing(kFirst));
+  node.pass(Duration::from_us(800));
+  EXPECT_FALSE(node.is_closing(kFirst));
+  node.pass(Duration::from_us(101));
+  EXPECT_TRUE(node.is_closing(kFirst)) << "it was to take 2 ms, and has taken 2.5";
+  node.drained(kFirst);
+  EXPECT_TRUE(node.is_open(kSecond));
+}
+
+TEST_F(Bursts, ANewcomerDoesNotMakeItForgotten) {
+  node.join(kThird, 3);
+  teach(kThird, Duration::from_us(13));
+  teach(kSecond, Duration::from_us(13));
+  teach(kFirst, Duration::from_ms(2));
+  node.want(kFirst);
+  node.pass(Duration::from_us(1600));
+  node.want(kSecond);
+  node.pass(Duration::from_us(100));
+  node.want(kThird);
+  EXPECT_FALSE(node.is_closing(kFirst));
+  node.leave(kThird);
+  node.pass(Duration::from_us(801));
+  EXPECT_TRUE(node.is_closing(kFirst));
+}
+
+TEST_F(Bursts, AnHourAloneIsSoonForgotten) {
+  node.want(kSecond);
+  node.pass(Duration::from_s(3600));
+  node.drained(kSecond);
+  node.pass_ms(200);
+  for (int i = 0; i < 8; ++i) teach(kSecond, Duration::from_ms(1));
+  teach(kFirst, Duration::from_ms(15));
+  node.want(kFirst);
+  node.pass_ms(5);
+  node.want(kSecond);
+  EXPECT_TRUE(node.is_closing(kFirst));
 }
 
 const GetReady* told(const std::vector<Effect>& effects) {
@@ -229,6 +276,13 @@ const GetReady* told(const std::vector<Effect>& effects) {
     if (const auto* ready = std::get_if<GetReady>(&effect)) return ready;
   }
   return nullptr;
+}
+
+bool is_told(const std::vector<Effect>& effects, ClientId client) {
+  return std::any_of(effects.begin(), effects.end(), [client](const Effect& effect) {
+    const auto* ready = std::get_if<GetReady>(&effect);
+    return ready != nullptr && ready->client == client;
+  });
 }
 
 TEST_F(Bursts, WhoeverWaitsForAShortOneStaysAwake) {
@@ -267,6 +321,40 @@ TEST_F(Bursts, WhoeverMakesWayForAShortOneDoesNotGoToSleep) {
   ASSERT_NE(ready, nullptr);
   EXPECT_EQ(ready->client, ClientId{kFirst});
   EXPECT_EQ(ready->in, Duration::from_us(1800));
+}
+
+// What drains may wait for the other one, which stands at its gate.
+TEST_F(Bursts, WhoeverIsOneOfTwoProcessesIsNotToldThatItReturns) {
+  constexpr int kFellow = 7;
+  teach(kSecond, Duration::from_us(300));
+  node.join(kFellow, 1);
+  node.want(kFellow);
+  node.drained(kFellow);
+  node.want(kFirst);
+  node.pass_ms(5);
+  node.want(kSecond);
+  ASSERT_TRUE(node.is_closing(kFirst));
+  node.step(StillDraining{ClientId{kFirst}, GpuId{0}, node.grant(kFirst), Duration::from_us(1500)});
+  EXPECT_FALSE(is_told(node.effects(), ClientId{kFirst}));
+  EXPECT_TRUE(is_told(node.effects(), ClientId{kSecond}));
+}
+
+// It began with a short burst, and has not rested since.
+TEST_F(Bursts, WhoeverMakesWayForOneThatUsedToWorkBrieflySleeps) {
+  teach(kSecond, Duration::from_us(300));
+  for (int i = 0; i < 3; ++i) {
+    node.want(kSecond);
+    node.want(kFirst);
+    node.pass_ms(30);
+    node.step(Drained{ClientId{kSecond}, GpuId{0}, node.grant(kSecond), true});
+    ASSERT_TRUE(node.is_open(kFirst));
+    node.pass_ms(30);
+    ASSERT_TRUE(node.is_closing(kFirst));
+    node.step(
+        StillDraining{ClientId{kFirst}, GpuId{0}, node.grant(kFirst), Duration::from_us(1500)});
+    EXPECT_FALSE(is_told(node.effects(), ClientId{kFirst})) << i;
+    node.step(Drained{ClientId{kFirst}, GpuId{0}, node.grant(kFirst), true});
+  }
 }
 
 TEST_F(Bursts, WhoTakesTurnsDoesNotKeepAWindowThatItDoesNotUse) {

@@ -38,6 +38,20 @@ bool pays(const Seat& taker, Duration left) {
   return taker.mean_burst + kSwitchCost * 2 < left - left / 4;
 }
 
+// Whether one that wakes comes before the holder, in mid-window.
+bool outranks(const Seat& taker, const Seat& holder, Instant now) {
+  if (is_protected(holder) || stay_of(holder.gpu->policy) == Stay::turn) return false;
+  const Priority mine = taker.tenant->priority;
+  const Priority theirs = holder.tenant->priority;
+  if (mine != theirs) return mine > theirs;
+  return taker.service_at(now) + kWakeupLead.ns() < holder.service_at(now);
+}
+bool is_spared(const Seat& holder, const Seat& taker, Instant now) {
+  if (holder.tenant->priority != taker.tenant->priority) return false;
+  const auto left = holder.burst_left(now);
+  return left && !pays(taker, *left);
+}
+
 std::optional<Choice> choose_of_class(Node& node, Gpu& gpu, Priority priority) {
   const WaitingLine::Ordered& singles = gpu.line.singles(priority);
   const WaitingLine::Ordered& gangs = gpu.line.gangs(priority);
@@ -92,13 +106,12 @@ bool may_take(const Seat& taker, const Seat& holder, Instant now, Taker as) {
   if (now >= holder.window_end) return !goes_on(holder, taker, now);
   if (as == Taker::waiting || is_protected(holder)) return false;
   if (as == Taker::gang) return precedes(taker, holder, now);
-  if (stay_of(holder.gpu->policy) == Stay::turn) return false;
-  const Priority mine = taker.tenant->priority;
-  const Priority theirs = holder.tenant->priority;
-  if (mine != theirs) return mine > theirs;
-  if (taker.service_at(now) + kWakeupLead.ns() >= holder.service_at(now)) return false;
-  const auto left = holder.burst_left(now);
-  return !left || pays(taker, *left);
+  return outranks(taker, holder, now) && !is_spared(holder, taker, now);
+}
+
+std::optional<Instant> put_off_until(const Seat& taker, const Seat& holder, Instant now) {
+  if (!outranks(taker, holder, now) || !is_spared(holder, taker, now)) return std::nullopt;
+  return holder.burst_overdue(now);
 }
 
 std::optional<Choice> choose(Node& node, Gpu& gpu) {

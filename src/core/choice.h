@@ -28,6 +28,10 @@ enum class Taker : std::uint8_t {
 // May `taker` have the GPU that `holder` has, now?
 bool may_take(const Seat& taker, const Seat& holder, Instant now, Taker as);
 
+// One that wakes would take the GPU in mid-window, but for a burst of the holder's that should be
+// over soon: until when that is believed.
+std::optional<Instant> put_off_until(const Seat& taker, const Seat& holder, Instant now);
+
 struct Choice {
   Seat* seat = nullptr;
   std::vector<Seat*> gang;  // all that must open together, or empty

@@ -46,8 +46,17 @@ void keep_promise(const Gpu& gpu, Choice& choice) {
   if (same_class && choice.seat->tenant->id == gpu.last_held) choice.seat = gpu.promised;
 }
 
+// It is heard again when the burst that it waits for turns out to be another kind of burst.
+void put_off(Node& node, Gpu& gpu, Seat* waker) {
+  if (waker == nullptr) return;
+  const auto until = put_off_until(*waker, *gpu.open, node.now);
+  if (!until) return;
+  gpu.put_off = waker;
+  gpu.try_again = std::min(gpu.try_again.value_or(*until), *until);
+}
+
 // Somebody waits for a GPU whose window is open.
-void contest(Node& node, Gpu& gpu, const Seat* waker) {
+void contest(Node& node, Gpu& gpu, Seat* waker) {
   Seat& holder = *gpu.open;
   const bool ended = node.now >= end_of_window(holder);
   if (ended && is_kept(holder)) {
@@ -58,7 +67,7 @@ void contest(Node& node, Gpu& gpu, const Seat* waker) {
   const bool idle = is_idle(holder);
   const bool wakes =
       !ended && !idle && waker != nullptr && may_take(*waker, holder, node.now, Taker::waking);
-  if (!ended && !idle && !wakes) return;
+  if (!ended && !idle && !wakes) return put_off(node, gpu, waker);
   const auto choice = choose(node, gpu);
   if (!choice) return;
   // The one that wakes ends the window even if somebody to whom a window is owed goes before it
@@ -85,7 +94,8 @@ void dispatch(Node& node, Gpu& gpu) {
   gpu.account(node.now);
   if (gpu.quota.capped > 0) enforce_caps(node, gpu);
   manage_memory(node, gpu);
-  const Seat* waker = std::exchange(gpu.waker, nullptr);
+  Seat* const waker = std::exchange(gpu.waker, nullptr);
+  Seat* const earlier = std::exchange(gpu.put_off, nullptr);
   gpu.try_again.reset();
   if (!gpu.has_windows()) {
     open_all(node, gpu);
@@ -95,6 +105,7 @@ void dispatch(Node& node, Gpu& gpu) {
     if (gpu.open != nullptr && is_left_behind(*gpu.open)) end_window(node, *gpu.open);
   } else if (gpu.open != nullptr) {
     contest(node, gpu, waker);
+    if (earlier != nullptr && earlier->waiting && gpu.open != nullptr) contest(node, gpu, earlier);
   } else if (gpu.holders.empty()) {
     if (auto choice = choose(node, gpu)) {
       keep_promise(gpu, *choice);

@@ -28,6 +28,7 @@ struct Gpu {
       holders;               // with a window, open or closing; where there are windows, mostly one
   Seat* open = nullptr;      // the one that is not closing; always nobody in concurrent mode
   Seat* waker = nullptr;     // began to wait in this step, and may take the GPU in mid-window
+  Seat* put_off = nullptr;   // would have taken it, but for a burst that should be over soon
   Seat* promised = nullptr;  // for whom the latest window was ended
   Tenant* reserved = nullptr;  // the gang it is kept for
   WaitingLine line;
@@ -49,8 +50,9 @@ struct Gpu {
   GpuMemory memory;
   GpuQuota quota;
 
-  std::optional<Instant> timer;      // as it stands in Deadlines
-  std::optional<Instant> try_again;  // when a gang that could not start may be able to
+  std::optional<Instant> timer;  // as it stands in Deadlines
+  std::optional<Instant>
+      try_again;  // when a gang that could not start, or one put off, may be able
   bool touched = false;
 
   bool has_windows() const { return policy.mode != Mode::concurrent; }

@@ -84,6 +84,9 @@ inline constexpr Duration kQuotaPeriodMin = Duration::from_ms(10);
 // Whoever wants no window for so long after it lost one was done with its burst. In a window that
 // somebody waits for, a client gives up after a fifth of that.
 inline constexpr Duration kBurstPause = Duration::from_ms(1);
+// Longer ones count as long as this: one that was alone for an hour had no pauses to tell of, and
+// nothing is decided by more.
+inline constexpr Duration kBurstMax = Duration::from_s(1);
 // Whoever waits for a burst that is not longer than this does not go to sleep meanwhile.
 inline constexpr Duration kShortBurst = Duration::from_ms(1);
 

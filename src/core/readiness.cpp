@@ -2,6 +2,7 @@
 #include "core/readiness.h"
 
 #include "core/choice.h"
+#include "core/gangs.h"
 
 namespace nvs::core {
 namespace {
@@ -14,8 +15,15 @@ void tell(Node& node, const Seat& seat, Duration in) {
   }
 }
 
+// So far, and as far as its burst now is one of the usual ones.
 bool works_briefly(const Seat& seat) {
-  return seat.mean_burst > Duration{} && seat.mean_burst <= kShortBurst;
+  const bool is_brief = seat.mean_burst > Duration{} && seat.mean_burst <= kShortBurst;
+  return is_brief && seat.burst <= seat.longest_burst();
+}
+
+// Its work waits for nothing that the tenant has elsewhere, or in another process.
+bool works_here_alone(const Seat& seat, Instant now) {
+  return seat.gates.size() == 1 && !seat.in_gang && !is_gang(*seat.tenant, now);
 }
 
 }  // namespace
@@ -25,7 +33,8 @@ void tell_next(Node& node, const Gate& closing, Duration in) {
   const Seat* next = gpu.promised;
   if (gpu.reserved != nullptr) next = gpu.reserved->seats[index_of(gpu.id)].get();
   if (next == nullptr) return;
-  const bool returns = gpu.line.size() == 1 && works_briefly(*next);
+  const bool follows = gpu.reserved == nullptr && gpu.line.size() == 1 && works_briefly(*next);
+  const bool returns = follows && works_here_alone(*closing.seat, node.now);
   if (returns) node.emit(GetReady{closing.client, gpu.id, in + next->mean_burst});
   tell(node, *next, in);
 }

@@ -47,13 +47,21 @@ void Seat::correct_bill(Duration span, Instant now) {
   quota.account->charge(gpu->has_windows() ? span : span / sharers, gpu->quota.clock.at(now));
 }
 
-std::optional<Duration> Seat::burst_left(Instant now) const {
-  if (mean_burst == Duration{}) return std::nullopt;
+Duration Seat::burst_done(Instant now) const {
   const Duration unbilled = busy > 0 ? now - accrued : Duration{};
-  const Duration done = burst + (bill.used() - burst_counted) + unbilled;
-  const Duration margin = mean_burst / 4;
-  if (done > mean_burst + margin) return std::nullopt;  // it is another kind of burst
-  return std::max(mean_burst - done, margin);
+  return burst + (bill.used() - burst_counted) + unbilled;
+}
+
+// What a gang does on one GPU says nothing about how long it keeps others off.
+std::optional<Duration> Seat::burst_left(Instant now) const {
+  if (mean_burst == Duration{} || in_gang) return std::nullopt;
+  const Duration done = burst_done(now);
+  if (done > longest_burst()) return std::nullopt;  // it is another kind of burst
+  return std::max(mean_burst - done, mean_burst / 4);
+}
+
+Instant Seat::burst_overdue(Instant now) const {
+  return now + (longest_burst() - burst_done(now)) + Duration::from_ns(1);
 }
 
 void Seat::count_burst() {
@@ -64,8 +72,9 @@ void Seat::count_burst() {
 void Seat::end_burst() {
   const Duration whole = std::exchange(burst, {});
   if (whole <= Duration{}) return;  // it was over before, or nothing was done
+  const Duration counts = std::min(whole, kBurstMax);
   const bool first = mean_burst == Duration{};
-  mean_burst = first ? whole : mean_burst + (whole - mean_burst) / 4;
+  mean_burst = first ? counts : mean_burst + (counts - mean_burst) / 4;
   mean_burst = std::max(mean_burst, Duration::from_ns(1));
 }
 

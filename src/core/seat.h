@@ -111,11 +111,16 @@ struct Seat {
 
   // How much longer its burst will take; nothing if there is no telling.
   std::optional<Duration> burst_left(Instant now) const;
+  // When there will be no telling any more, if it works on until then: it takes too long.
+  Instant burst_overdue(Instant now) const;
   // What was billed outside windows is no part of it. The bill must be right.
   void leave_out_of_burst() { burst_counted = bill.used(); }
   void count_burst();
   // It went idle.
   void end_burst();
+
+  // A burst that takes longer than this is none of the usual ones.
+  Duration longest_burst() const { return mean_burst + mean_burst / 4; }
 
   // Brings service and bill up to `now`; to be called before anything they depend on changes.
   void accrue(Instant now);
@@ -131,6 +136,7 @@ struct Seat {
 
  private:
   bool earns() const;
+  Duration burst_done(Instant now) const;
   // Kept out of accrue(), which is called all the time and mostly without an account.
   [[gnu::noinline]] void charge(Duration span, Instant now);
   Duration chargeable(Duration span, Instant now) const;

@@ -45,6 +45,7 @@ void leave_line(Node& node, Seat& seat) {
   gpu.floor_of(seat.tenant->priority);  // keeps what this seat says about the floor
   gpu.line.remove(seat);
   if (gpu.waker == &seat) gpu.waker = nullptr;
+  if (gpu.put_off == &seat) gpu.put_off = nullptr;
   if (gpu.promised == &seat) gpu.promised = nullptr;
   seat.waiting = false;
   --seat.tenant->lines;

@@ -100,6 +100,13 @@ inline int64_t monotonic_ns() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
+// What this thread has had of the processors; 0: that is not allowed to be known.
+inline int64_t thread_processor_ns() {
+  timespec used{};
+  system_call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, argument(&used));
+  return used.tv_sec * 1'000'000'000 + used.tv_nsec;
+}
+
 inline void sleep_ns(int64_t duration_ns) {
   const timespec duration{duration_ns / 1'000'000'000, duration_ns % 1'000'000'000};
   system_call(SYS_nanosleep, argument(&duration));

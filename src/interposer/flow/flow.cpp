@@ -20,6 +20,7 @@ struct Event {
 
 // A pause of the program is long if handing the GPU over and back pays off.
 constexpr std::int64_t kLongPause_ns = 400'000;
+constexpr int kPausesMax = 8;
 
 struct Line {
   os::FutexLock lock;  // guards everything below but the atomics
@@ -41,7 +42,7 @@ struct Line {
   int spares;
   std::atomic<std::int64_t> paused_ns;  // in all
   std::int64_t busy_since_ns;           // the first submission after nothing was known to run
-  int pauses;  // -8 to 8: how many more long ones than short ones there were
+  int pauses;  // how many more long ones than short ones there were, as far as kPausesMax
 };
 constinit Line lines[gate::kGpusMax] = {};
 
@@ -130,7 +131,7 @@ void submit(Line& line, std::int64_t now_ns, CUstream stream, std::uint64_t kind
     const std::int64_t wanted_ns = in_window ? now_ns : line.wanted_ns.load();
     if (in_window || wanted_ns > since_ns) {
       const int pauses = line.pauses + (wanted_ns - since_ns > kLongPause_ns ? 1 : -1);
-      line.pauses = pauses > 8 ? 8 : pauses < -8 ? -8 : pauses;
+      line.pauses = pauses > kPausesMax ? kPausesMax : pauses < -kPausesMax ? -kPausesMax : pauses;
     }
   }
   line.queue.submit(now_ns, kind);
@@ -257,6 +258,7 @@ bool look(int gpu, Look& result) {
   result.look_again_ns = queue.poll_in_ns(now_ns);
   result.completions = queue.completions();
   result.sleeps_long = line.pauses > 0;
+  result.mostly_sleeps = line.pauses >= kPausesMax / 2;
   result.paused_ns = line.paused_ns.load();
   result.busy_ns = now_ns - line.busy_since_ns;
   line.lock.unlock();

@@ -46,6 +46,7 @@ struct Look {
   bool certain;               // the marks cover everything: if done, no work is left
   std::uint32_t completions;  // how many marks were seen to complete, ever
   bool sleeps_long;           // its pauses were mostly long lately
+  bool mostly_sleeps;         // by far the most of them were
   std::int64_t paused_ns;     // as paused_ns() says
   std::int64_t busy_ns;       // since the first submission after a pause
 };

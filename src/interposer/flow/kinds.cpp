@@ -13,6 +13,8 @@ std::uint32_t slot_of(std::uint64_t key) {
 constexpr std::int64_t kShortest_ns = 500;
 constexpr int kCountMax = 0xffff;
 constexpr int kSureAfter = 4;
+// Whoever looks, and the way of the GPU to us, are that much off.
+constexpr std::int64_t kNear_ns = 80'000;
 
 }  // namespace
 
@@ -72,7 +74,7 @@ bool Kinds::is_sure(const Span& span) const {
 
 bool Kinds::is_steady(const Span& span) const {
   for (int i = 0; i < span.kinds; ++i) {
-    if (!kinds_[span.counts[i].kind].steady) return false;
+    if (kinds_[span.counts[i].kind].near < kSureAfter) return false;
   }
   return true;
 }
@@ -82,6 +84,8 @@ void Kinds::learn(const Span& span, std::int64_t took_ns, Sight sight) {
   if (thought_ns == 0) return;
   const double ratio =
       static_cast<double>(took_ns > 0 ? took_ns : 1) / static_cast<double>(thought_ns);
+  const std::int64_t error_ns = took_ns > thought_ns ? took_ns - thought_ns : thought_ns - took_ns;
+  const bool is_near = error_ns <= (thought_ns / 32 > kNear_ns ? thought_ns / 32 : kNear_ns);
   // A first sight, or the end of a slow phase, tells more than one sight among many.
   const double far = ratio < 0.125 ? 0.5 : 0.125;
   for (int i = 0; i < span.kinds; ++i) {
@@ -92,9 +96,12 @@ void Kinds::learn(const Span& span, std::int64_t took_ns, Sight sight) {
     kind.guess_ns = after_ns > kShortest_ns ? after_ns : kShortest_ns;
     if (sight == Sight::seen && kind.sights < kSureAfter) ++kind.sights;
     // Nobody looked, or it was far off: it may not be what it was.
-    const bool is_far_off = ratio < 0.5 || ratio > 2;
-    if (sight == Sight::inferred || is_far_off) kind.sights = 0;
-    kind.steady = (kind.steady || kind.sights == kSureAfter) && !is_far_off;
+    if (sight == Sight::inferred || ratio < 0.5 || ratio > 2) kind.sights = 0;
+    if (!is_near) {
+      kind.near = 0;
+    } else if (sight == Sight::seen && kind.near < kSureAfter) {
+      ++kind.near;
+    }
   }
 }
 

@@ -36,7 +36,7 @@ class Kinds {
   std::int64_t guess_ns(const Span& span) const;
   // Whether all of these were seen often enough to be relied on.
   bool is_sure(const Span& span) const;
-  // Whether they were, and have taken about as long ever since, seen or not.
+  // Whether the guess was near whenever somebody looked lately, so that the end can be foretold.
   bool is_steady(const Span& span) const;
   // Whether somebody looked when the span ended, or it is only known to have lain within bounds.
   enum class Sight : std::uint8_t { seen, inferred };
@@ -47,7 +47,7 @@ class Kinds {
     std::uint64_t key;
     std::int64_t guess_ns;  // 0: never seen to end
     int sights;             // how often it was seen to end when it did
-    bool steady;            // it was seen often enough, and was not far off since
+    int near;               // how often in a row the guess was
   };
   Kind kinds_[kKindsMax] = {};
 };

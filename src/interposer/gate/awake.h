@@ -36,9 +36,8 @@ class AwakePlaces {
 // and for twice as long if that was of no use.
 class Wakefulness {
  public:
-  // The system's scheduler lets others run for longer than this; the host of a virtual machine
-  // mostly does not.
-  static constexpr std::int64_t kKeptFromRunning_ns = 2'500'000;
+  // In a wait of a millisecond. What the host of a virtual machine takes is not part of it.
+  static constexpr std::int64_t kKeptFromRunning_ns = 500'000;
   static constexpr std::int64_t kShortest_ns = 1'000'000'000;
   static constexpr std::int64_t kLongest_ns = 64 * kShortest_ns;
 

@@ -24,18 +24,19 @@ const volatile std::uint32_t* futex() {
   return reinterpret_cast<const volatile std::uint32_t*>(&count);
 }
 
-// False: we were kept from running meanwhile.
-bool stay_awake(std::uint32_t seen, std::int64_t until_ns) {
-  bool ran = true;
-  std::int64_t now_ns = clock_ns();
-  while (count.load(std::memory_order_acquire) == seen && now_ns < until_ns) {
-    os::relax();
-    const std::int64_t before_ns = now_ns;
-    now_ns = clock_ns();
-    ran = ran && now_ns - before_ns < Wakefulness::kKeptFromRunning_ns;
-  }
-  return ran;
+void stay_awake(std::uint32_t seen, std::int64_t until_ns) {
+  while (count.load(std::memory_order_acquire) == seen && clock_ns() < until_ns) os::relax();
 }
+
+// For how long a thread that stayed awake did not run.
+class Absence {
+ public:
+  std::int64_t ns() const { return clock_ns() - from_ns_ - (os::thread_processor_ns() - ran_ns_); }
+
+ private:
+  std::int64_t from_ns_ = clock_ns();
+  std::int64_t ran_ns_ = os::thread_processor_ns();
+};
 
 }  // namespace
 
@@ -74,7 +75,10 @@ void for_room(std::uint32_t seen, const flow::Room& room) {
     os::futex_wait(futex(), seen, room.sleep_ns > 0 ? room.sleep_ns : room.wait_ns);
     return;
   }
-  if (!stay_awake(seen, until_ns)) wakefulness.kept_from_running(clock_ns());
+  const Absence absence;
+  stay_awake(seen, until_ns);
+  const bool was_kept = absence.ns() > Wakefulness::kKeptFromRunning_ns;
+  if (was_kept) wakefulness.kept_from_running(clock_ns());
   places.give_back(place, until_ns);
 }
 

@@ -31,10 +31,10 @@ struct DrainState {
   std::int64_t expected_ns;     // GPU time that was queued when it last got on
   std::uint32_t completions;    // marks that were seen to complete by then
   std::uint32_t let_in;
-  int stalls;              // how often Stalled was sent since it last got on
-  bool returns;            // the next one's work is brief, and then it is our turn again
-  bool handed_over;        // the daemon takes it for drained, which it is in a moment
-  std::int64_t closes_ns;  // when the gate of a window that was let go closes; 0: it is closed
+  int stalls;        // how often Stalled was sent since it last got on
+  bool lets_in;      // single ones are let in: what runs may wait for those at the gate
+  bool returns;      // the next one's work is brief, and then it is our turn again
+  bool handed_over;  // the daemon takes it for drained, which it is in a moment
 };
 
 // The end of a drain as the daemon waits for it.
@@ -51,6 +51,7 @@ struct Gpu {
   bool bounded;
   bool capped;  // our time is counted: pauses are told though nobody waits
   std::int64_t opened_ns;
+  std::int64_t keeps_until_ns;  // what came in as a window was let go took long: not again so soon
   std::int64_t ready_ns;        // when the window will probably open; 0: unknown
   std::int64_t awake_until_ns;  // what the threads at the gate were told last
   DrainState drain;

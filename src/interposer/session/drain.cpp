@@ -83,6 +83,7 @@ void run(int gpu, std::uint32_t job) {
     if (!gate::wait_until_outside(kSlice_ns)) continue;
     const flow::Moment since = flow::now(gpu);
     const bool all = synchronise(gpu, job);
+    if (!is_current(gpu, job)) return;
     gate::let_nobody_in(gpu);
     while (is_current(gpu, job) && !gate::wait_until_outside(kSlice_ns)) {
     }

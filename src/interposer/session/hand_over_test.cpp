@@ -3,6 +3,8 @@
 
 #include "interposer/exports/test_real.h"
 #include "interposer/flow/flow.h"
+#include "interposer/memory/swap/rooms.h"
+#include "interposer/resolve/clock.h"
 #include "interposer/session/drain.h"
 #include "interposer/session/memory.h"
 #include "interposer/session/test_session.h"
@@ -75,6 +77,10 @@ class HandedOver : public SessionTest {
   static void complete_drain() {
     EXPECT_TRUE(drain::completed(0, gpu().drain.job, gate::let_in_so_far(0)));
   }
+  static void complete_drain_of_permit() {
+    gate::let_nobody_in(0);
+    complete_drain();
+  }
   void expect_drained(std::uint64_t grant) const {
     const auto message = heard<wire::Drained>();
     ASSERT_TRUE(message);
@@ -101,7 +107,9 @@ class HandedOver : public SessionTest {
     flow::Look look{};
     do {
       session::tend();
-    } while (!session::is_handed_over(0) && flow::look(0, look) && look.remaining_ns > 0);
+      EXPECT_TRUE(flow::look(0, look));
+      knew_ends_ += look.ends_in_ns > 0 ? 1 : 0;
+    } while (!session::is_handed_over(0) && look.remaining_ns > 0);
     const bool told = is_told();
     EXPECT_FALSE(is_all_done());
     complete = true;
@@ -111,6 +119,8 @@ class HandedOver : public SessionTest {
     EXPECT_TRUE(is_all_done());
     return told;
   }
+  int knew_ends_ = 0;  // how often an end was foretold
+
   // Of several, since a thread may be kept from running just when it matters.
   int told_early(bool returns, std::uint32_t flags = kShared) {
     int told = 0;
@@ -123,10 +133,20 @@ class HandedOver : public SessionTest {
 
 TEST_F(HandedOver, ADrainWithAKnownEndIsToldBeforeIt) { EXPECT_GT(told_early(true), 0); }
 
-TEST_F(HandedOver, OneAfterWhichOthersWorkForLongIsNot) { EXPECT_EQ(told_early(false), 0); }
+TEST_F(HandedOver, OneAfterWhichOthersWorkForLongIsNot) {
+  EXPECT_EQ(told_early(false), 0);
+  EXPECT_GT(knew_ends_, 0);
+}
+
+TEST_F(HandedOver, WhatMayWaitForWorkElsewhereIsNotForetold) {
+  session::gpus[1].phase = Phase::closed;
+  EXPECT_EQ(told_early(true), 0);
+  EXPECT_GT(knew_ends_, 0);
+}
 
 TEST_F(HandedOver, TimeThatIsCountedIsCountedToItsEnd) {
   EXPECT_EQ(told_early(true, kShared | wire::kCapped), 0);
+  EXPECT_GT(knew_ends_, 0);
 }
 
 TEST_F(HandedOver, NothingMovesUntilItIsDone) {
@@ -136,8 +156,10 @@ TEST_F(HandedOver, NothingMovesUntilItIsDone) {
   expect_drained(7);
   EXPECT_FALSE(is_all_done());
   EXPECT_TRUE(gate::is_closed(0));
+  const std::uint32_t before = swap::rooms[0].changes;
   complete_drain();
   EXPECT_TRUE(is_all_done());
+  EXPECT_NE(swap::rooms[0].changes, before) << "what the daemon said meanwhile is looked at";
   EXPECT_TRUE(heard_nothing()) << "it was told already";
 }
 
@@ -209,10 +231,16 @@ class LetGo : public HandedOver {
     complete = true;
     flow::emptied(0, flow::now(0));
   }
+  static flow::Look look() {
+    flow::Look result{};
+    EXPECT_TRUE(flow::look(0, result));
+    return result;
+  }
   void open_and_work(std::uint64_t grant, std::uint32_t flags = kShared) {
     open(grant, flags);
     flow::emptied(0, flow::now(0));
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 6; ++i) {
+      EXPECT_TRUE(look().done);
       os::sleep_ns(1'000'000);
       submit();
     }
@@ -224,26 +252,44 @@ class LetGo : public HandedOver {
   }
 };
 
-TEST_F(LetGo, ItIsToldAtOnceAndTheGateClosesAMomentLater) {
+TEST_F(LetGo, ItIsToldWhileTheGateIsOpen) {
+  open_and_work(7);
+  ASSERT_TRUE(session::let_go_window(0, look()));
+  EXPECT_TRUE(is_told());
+  EXPECT_FALSE(gate::is_closed(0));
+  EXPECT_FALSE(is_all_done());
+  const std::uint32_t before = swap::rooms[0].changes;
+  session::close_let_go(0);
+  EXPECT_TRUE(gate::is_closed(0));
+  EXPECT_TRUE(is_all_done());
+  EXPECT_NE(swap::rooms[0].changes, before);
+  EXPECT_FALSE(is_told()) << "once is enough";
+}
+
+TEST_F(LetGo, WhoeverSleepsALotDoes) {
   open_and_work(7);
   session::tend();
   EXPECT_TRUE(is_told());
-  EXPECT_FALSE(is_all_done());
-  ASSERT_EQ(gpu().phase, Phase::draining);
-  EXPECT_FALSE(gate::is_closed(0));
-  while (gpu().phase == Phase::draining) session::tend();
-  EXPECT_TRUE(gate::is_closed(0));
   EXPECT_TRUE(is_all_done());
-  EXPECT_FALSE(is_told()) << "once is enough";
+}
+
+// A copy, and then at once a long graph: what was a pause was none.
+TEST_F(LetGo, WhoseWorkComesInPiecesDoesNot) {
+  open_and_work(7);
+  while (look().mostly_sleeps) submit();
+  ASSERT_TRUE(look().sleeps_long);
+  empty_socket();
+  session::tend();
+  EXPECT_FALSE(is_told());
 }
 
 TEST_F(LetGo, WhatComesInMeanwhileIsWaitedFor) {
   open_and_work(7);
-  session::tend();
+  ASSERT_TRUE(session::let_go_window(0, look()));
   EXPECT_TRUE(is_told());
   complete = false;
   submit();
-  while (gpu().drain.closes_ns != 0) session::tend();
+  session::close_let_go(0);
   EXPECT_TRUE(gate::is_closed(0));
   EXPECT_TRUE(session::is_handed_over(0));
   EXPECT_FALSE(is_all_done());
@@ -253,25 +299,21 @@ TEST_F(LetGo, WhatComesInMeanwhileIsWaitedFor) {
   EXPECT_FALSE(is_told());
 }
 
-TEST_F(LetGo, TheNextWindowMayOpenInThatMoment) {
+TEST_F(LetGo, NotForAWhileAfterSomethingLongCameIn) {
   open_and_work(7);
-  session::tend();
-  EXPECT_TRUE(is_told());
-  open(8);
-  gpu().drain.closes_ns = 1;
+  ASSERT_TRUE(session::let_go_window(0, look()));
+  complete = false;
+  EXPECT_TRUE(flow::count(0, nullptr, 99));  // of a kind that is not known
+  flow::mark(0, nullptr);
   session::close_let_go(0);
-  EXPECT_EQ(gpu().phase, Phase::open);
-  EXPECT_FALSE(gate::is_closed(0));
-}
-
-TEST_F(LetGo, WhoeverIsLetInFindsTheGateClosed) {
-  open_and_work(7);
+  complete = true;
+  complete_drain();
+  EXPECT_GT(gpu().keeps_until_ns, clock_ns());
+  gpu().keeps_until_ns = clock_ns() + 3'600'000'000'000;
+  open_and_work(8);
   session::tend();
-  EXPECT_TRUE(is_told());
-  session::let_in({.grant = 8});
-  EXPECT_TRUE(gate::is_closed(0));
-  EXPECT_TRUE(gate::may_let_in(0));
-  EXPECT_FALSE(is_all_done());
+  EXPECT_FALSE(session::is_handed_over(0));
+  EXPECT_FALSE(is_told());
 }
 
 TEST_F(LetGo, NobodyDoesWhoseTimeIsCountedOrForWhomNobodyWaits) {
@@ -282,6 +324,22 @@ TEST_F(LetGo, NobodyDoesWhoseTimeIsCountedOrForWhomNobodyWaits) {
   session::tend();
   EXPECT_EQ(gpu().phase, Phase::open);
   EXPECT_FALSE(is_told());
+}
+
+// In catch-up, this only says that a window comes.
+TEST_F(HandedOver, ADrainThatLetsSomebodyInIsWaitedFor) {
+  open(7);
+  close(7);
+  session::let_in({.grant = 7});
+  session::get_ready({.in_ns = 1'000'000});
+  EXPECT_FALSE(gpu().drain.returns);
+  complete_drain_of_permit();
+  session::let_in({.grant = 8});
+  gpu().drain.waits_until_ns = 1;  // nobody came
+  session::tend();
+  ASSERT_NE(gpu().drain.job, 0U);
+  session::get_ready({.in_ns = 1'000'000});
+  EXPECT_FALSE(gpu().drain.returns);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "interposer/session/tend.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "interposer/flow/flow.h"
 #include "interposer/memory/fixed.h"
@@ -135,16 +136,28 @@ void note_progress(int gpu, std::int64_t now_ns, const flow::Look* look) {
 
 // Time that is counted is counted to its end, and what a synchronisation cannot tell is not
 // guessed.
+bool may_guess(int gpu) {
+  return !gpus[gpu].capped && contexts::knows_all(gpu) && !captures::is_any();
+}
+
+bool is_shared_out(const Gpu& one) {
+  return one.phase != Phase::unused && one.phase != Phase::free;
+}
+
+// What runs may wait for a kernel on another GPU, or for one that stands at the gate: it does not
+// end when it should, and others must hear of that.
 bool may_hand_over(int gpu) {
-  const Gpu& mine = gpus[gpu];
-  if (!mine.drain.returns || mine.drain.job == 0 || mine.capped) return false;
-  return contexts::knows_all(gpu) && !captures::is_any();
+  const DrainState& drain = gpus[gpu].drain;
+  if (!drain.returns || drain.job == 0 || drain.stalls != 0 || gate::may_let_in(gpu)) return false;
+  return std::count_if(std::begin(gpus), std::end(gpus), is_shared_out) == 1 && may_guess(gpu);
 }
 
 // Only who will be away for long lets go before it is sure of that.
-bool may_let_go(const Gpu& mine, const flow::Look& look, const Pause& pause) {
-  const bool is_done = pause.begun && look.done && look.certain && look.sleeps_long;
-  return is_done && mine.awaited && !mine.capped;
+bool may_let_go(int gpu, std::int64_t now_ns, const flow::Look& look, const Pause& pause) {
+  const Gpu& mine = gpus[gpu];
+  const bool is_done = pause.begun && look.done && look.certain && look.mostly_sleeps;
+  const bool is_held = (held & (1U << gpu)) != 0;
+  return is_done && mine.awaited && !is_held && now_ns >= mine.keeps_until_ns && may_guess(gpu);
 }
 
 std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
@@ -217,7 +230,7 @@ bool needs_look(int gpu) {
 }
 
 // What is to be done without the lock.
-enum class Act : std::uint8_t { none, give_up, close_let_go };
+enum class Act : std::uint8_t { none, give_up, let_go };
 struct Next {
   Act act;
   std::int64_t look_again_ns;
@@ -227,10 +240,7 @@ struct Next {
 Next tend_window(int gpu, std::int64_t now_ns, const flow::Look& look) {
   const Gpu& mine = gpus[gpu];
   const Pause pause = pause_of(mine, now_ns, look);
-  if (may_let_go(mine, look, pause)) {
-    let_go_window(gpu, look);
-    return {Act::none, 0};
-  }
+  if (may_let_go(gpu, now_ns, look, pause)) return {Act::let_go, kMillisecond_ns};
   if (mine.awaited && pause.idle) return {Act::give_up, kMillisecond_ns};
   const std::int64_t quiet_ns = std::min<std::int64_t>(look.quiet_ns, now_ns - mine.opened_ns);
   const WorkSight sight{pause.idle, quiet_ns, look.paused_ns, look.certain, look.busy_ns};
@@ -242,10 +252,7 @@ Next tend_phase(int gpu, const flow::Look* look) {
   const os::FutexGuard guard(lock);
   const std::int64_t now_ns = clock_ns();
   const Gpu& mine = gpus[gpu];
-  if (mine.phase == Phase::draining) {
-    if (mine.drain.closes_ns == 0) return {Act::none, tend_drain(gpu, now_ns, look)};
-    return {now_ns < mine.drain.closes_ns ? Act::none : Act::close_let_go, 0};
-  }
+  if (mine.phase == Phase::draining) return {Act::none, tend_drain(gpu, now_ns, look)};
   // Else somebody submits at this very moment.
   if (mine.phase == Phase::open && look != nullptr) return tend_window(gpu, now_ns, *look);
   return {Act::none, kBeginLook_ns};
@@ -258,7 +265,7 @@ std::int64_t tend_gpu(int gpu) {
   const bool looked = flow::look(gpu, look);
   const Next next = tend_phase(gpu, looked ? &look : nullptr);
   if (next.act == Act::give_up) give_up_window(gpu);
-  if (next.act == Act::close_let_go) close_let_go(gpu);
+  if (next.act == Act::let_go && let_go_window(gpu, look)) close_let_go(gpu);
   return next.look_again_ns;
 }
 

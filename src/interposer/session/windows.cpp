@@ -21,6 +21,9 @@ constexpr std::int64_t kLetInWait_ns = 5'000'000;
 constexpr std::int64_t kQuickWait_ns = 100'000;
 // A program that takes the next request from a queue needs 12 us for it.
 constexpr std::int64_t kLetGoClose_ns = 15'000;
+// What comes in then is as brief as this, or a window is not let go for a while.
+constexpr std::int64_t kBrief_ns = 300'000;
+constexpr std::int64_t kKeep_ns = 1'000'000'000;
 // A drain that takes longer than this gives others time to get ready.
 constexpr std::int64_t kWorthTelling_ns = 150'000;
 
@@ -113,6 +116,7 @@ void finish_quickly(int gpu) {
   if (!done) {
     begin_drain(gpu, 0);
     gpus[gpu].drain.handed_over = is_told;
+    if (is_told && look.remaining_ns > kBrief_ns) gpus[gpu].keeps_until_ns = clock_ns() + kKeep_ns;
     return;
   }
   note_closed(gpu);
@@ -193,22 +197,23 @@ void give_up_window(int gpu) {
   finish_quickly(gpu);
 }
 
-void let_go_window(int gpu, const flow::Look& look) {
-  Gpu& mine = gpus[gpu];
-  mine.phase = Phase::draining;
-  mine.drain = {};
-  mine.drain.handed_over = true;
-  mine.drain.closes_ns = clock_ns() + kLetGoClose_ns;
-  tell_drained(gpu, look);
+bool let_go_window(int gpu, const flow::Look& look) {
+  {
+    const os::FutexGuard guard(lock);
+    Gpu& mine = gpus[gpu];
+    if (mine.phase != Phase::open) return false;
+    mine.phase = Phase::draining;
+    mine.drain = {};
+    mine.drain.handed_over = true;
+    tell_drained(gpu, look);
+  }
+  return true;
 }
 
 void close_let_go(int gpu) {
-  {
-    const os::FutexGuard guard(lock);
-    if (!is_handed_over(gpu)) return;
-    while (!gate::begin_close(gpu)) {
-    }
-    gpus[gpu].drain.closes_ns = 0;
+  const std::int64_t closes_ns = clock_ns() + kLetGoClose_ns;
+  while (clock_ns() < closes_ns) os::relax();
+  while (!gate::begin_close(gpu)) {
   }
   finish_quickly(gpu);
 }
@@ -218,8 +223,9 @@ void get_ready(const wire::GetReady& message) {
   Gpu& mine = gpus[message.ordinal];
   if (mine.phase != Phase::closed && mine.phase != Phase::draining) return;
   mine.ready_ns = clock_ns() + static_cast<std::int64_t>(message.in_ns);
-  // Whoever drains hears this if its next window comes soon.
-  mine.drain.returns = mine.phase == Phase::draining;
+  // Whoever drains hears this if its next window comes soon; if somebody was let in since it had
+  // drained, it only says that a window comes.
+  mine.drain.returns = mine.phase == Phase::draining && !mine.drain.lets_in;
 }
 
 // One that is closed for good belongs to a tenant whose other clients cannot drain without it.
@@ -235,8 +241,6 @@ void let_in(const wire::LetIn& message) {
   // One of ours has all others wait for a moment. The daemon will hear again that nothing moves.
   if ((held & (1U << gpu)) != 0) return;
   mine.grant = message.grant;
-  while (mine.drain.closes_ns != 0 && is_handed_over(gpu) && !gate::begin_close(gpu)) {
-  }
   // What comes in may need memory that is away.
   if (closed && !begin_window(gpu)) {
     tell_holds(gpu);
@@ -245,11 +249,14 @@ void let_in(const wire::LetIn& message) {
   // Those who still wait then say so again.
   wanted[gpu].store(false);
   if (closed) {
+    drain::cancel(gpu);  // of a drain that was handed over: it would take the permit back
     mine.phase = Phase::draining;
     mine.drain = {};
     mine.drain.let_in = gate::let_in_so_far(gpu);
     mine.drain.waits_until_ns = clock_ns() + kLetInWait_ns;
   }
+  mine.drain.lets_in = true;
+  mine.drain.returns = false;
   events::times().end_wait(gpu);
   gate::let_one_in(gpu);
 }
@@ -260,6 +267,7 @@ bool is_before_drain(int gpu, std::int64_t now_ns) {
   if (drain.waits_until_ns == 0) return false;
   if (gate::let_in_so_far(gpu) == drain.let_in && now_ns < drain.waits_until_ns) return true;
   begin_drain(gpu, 0);
+  gpus[gpu].drain.lets_in = true;
   return false;
 }
 
@@ -311,8 +319,9 @@ void nvs::interposer::drain::impossible(int gpu, std::uint32_t job) {
   using namespace nvs::interposer::session;
   const os::FutexGuard guard(session::lock);
   if (gpus[gpu].phase != Phase::draining || gpus[gpu].drain.job != job) return;
+  if (!gpus[gpu].drain.handed_over) return refuse_to_close(gpu);
   // What was handed over cannot be refused: the gate stays closed until the next window.
-  if (!gpus[gpu].drain.handed_over) refuse_to_close(gpu);
+  drain::cancel(gpu);
 }
 
 // On the GPU's own thread, which spares the daemon one more thread to wait for.

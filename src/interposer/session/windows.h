@@ -21,9 +21,10 @@ void set_paused(const wire::Pause& message);
 void give_up_window(int gpu);
 // So are we, and will be for long, unless the next request is waiting already: the daemon is told
 // at once, and the gate closes a moment later. What comes in meanwhile is on the GPU before
-// anything of the next one's, because the word takes longer. With the lock held.
-void let_go_window(int gpu, const flow::Look& look);
-// That moment is over.
+// anything of the next one's, because the word takes longer. False: the window is not open any
+// more.
+bool let_go_window(int gpu, const flow::Look& look);
+// Waits for that moment, and closes.
 void close_let_go(int gpu);
 
 // A drain ends in a moment, and whoever is next works briefly: the daemon is told that it is over.
