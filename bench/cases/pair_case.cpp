@@ -31,17 +31,19 @@ constexpr std::size_t kTenantsMax = 4;
 const Target kBesideRequests = {49, std::nullopt};
 
 // Seconds are nominal. A share is counted in whole windows, so the daemon's rounds are the long
-// ones: 300 windows or so, of four tenants.
+// ones, and the longer the more tenants there are: some 40 windows of each.
 struct PairPlan {
   std::size_t kinds;
   int rounds;
   double short_s;
-  double daemon_s;
+  double tenant_s;  // of a round under the daemon, for each tenant
+
+  double daemon_s(std::size_t tenants) const { return tenant_s * static_cast<double>(tenants); }
 };
 PairPlan pair_plan_for(const Bench& bench) {
-  if (bench.quick) return {1, 1, 0.4, 1.2};
-  return bench.machine.simulated() ? PairPlan{kKinds.size(), 2, 1, 10}
-                                   : PairPlan{kKinds.size(), 3, 1.5, 8};
+  if (bench.quick) return {1, 1, 0.4, 0.4};
+  return bench.machine.simulated() ? PairPlan{kKinds.size(), 2, 1, 3.5}
+                                   : PairPlan{kKinds.size(), 3, 1.5, 3.5};
 }
 
 struct Run {
@@ -118,7 +120,7 @@ class Pairs {
     sharing_.step(fmt::format("nvshare, {} tenants", tenants));
     const double before = sharing_.daemon().switches();
     const Stopwatch watch(sharing_.machine());
-    const double window_s = plan_.daemon_s;
+    const double window_s = plan_.daemon_s(tenants);
     count(run, sharing_.measure(shared_, all_saturate(tenants, load), window_s), window_s, alone);
     run.switches.push_back((sharing_.daemon().switches() - before) / watch.seconds());
   }
@@ -132,7 +134,7 @@ class Pairs {
   void add_requests(Tenants& tenants, const std::string& who, double alone, std::size_t load,
                     std::optional<Target> target) {
     sharing_.begin_section("A closed loop of tiny requests beside a saturating tenant");
-    const double window_s = plan_.daemon_s;
+    const double window_s = plan_.daemon_s(2);
     const std::vector<nlohmann::json> answers =
         sharing_.measure(tenants, {requesting(0), saturating(1, load)}, window_s);
     sharing_.add(who + ", the saturating one, of alone",
