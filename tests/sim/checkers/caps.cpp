@@ -25,8 +25,13 @@ class Caps : public Checker {
  public:
   Caps() : Checker("caps") {}
 
-  void on_event(const Ledger&, const core::Event& event) override {
+  void on_event(const Ledger& ledger, const core::Event& event) override {
     ticked_ = std::holds_alternative<core::Tick>(event);
+    const auto* wanted = std::get_if<core::Wanted>(&event);
+    const LedgerClient* client = wanted != nullptr ? ledger.client(wanted->client) : nullptr;
+    if (client == nullptr || !ledger.knows(wanted->gpu)) return;
+    if (ledger.quota().may_be_throttled(client->tenant, wanted->gpu)) return;
+    woke_[{client->tenant, wanted->gpu}] = ledger.now();
   }
 
   void on_effect(const Ledger& ledger, const core::Effect& effect) override {
@@ -78,7 +83,18 @@ class Caps : public Checker {
   }
 
  private:
-  // Time alone ends windows that have lasted long enough, and returns are a matter of time alone.
+  // Somebody woke up in this window and was put off, since the holder's burst was to end soon.
+  bool may_be_put_off(const Ledger& ledger, core::TenantId holder, core::GpuId gpu) const {
+    const Instant since = *ledger.standing(holder, gpu).held_since;
+    const auto& waiting = ledger.gpu(gpu).waiting;
+    return std::any_of(waiting.begin(), waiting.end(), [&](core::TenantId tenant) {
+      const auto woke = woke_.find({tenant, gpu});
+      return tenant != holder && woke != woke_.end() && woke->second >= since;
+    });
+  }
+
+  // Time alone ends windows that have lasted long enough, or for one that was put off in them; and
+  // returns are a matter of time alone.
   void judge_end(const Ledger& ledger, const core::CloseWindow& close) {
     const Slot* slot = ledger.slot(close.client, close.gpu);
     if (slot == nullptr || slot->loose || slot->adopted) return;
@@ -91,7 +107,7 @@ class Caps : public Checker {
     if (quota.may_be_throttled(tenant, close.gpu) || !gpu.memory.empty()) return;
     if (ledger.may_be_gang(tenant) || ledger.gang_stands()) return;
     const Duration held = ledger.now() - *standing.held_since;
-    if (held >= gpu.policy.window) return;
+    if (held >= gpu.policy.window || may_be_put_off(ledger, tenant, close.gpu)) return;
     complain("the window of " + text(tenant) + " on " + text(close.gpu) + " ended after " +
              text(held) + " for nobody who woke up");
   }
@@ -140,6 +156,8 @@ class Caps : public Checker {
   }
 
   bool ticked_ = false;  // the event of this step
+  // When one last began to want a GPU that it might have.
+  std::map<std::pair<core::TenantId, core::GpuId>, Instant> woke_;
   struct Span {
     core::Share cap = core::kNoCap;
     double least = 0;
