@@ -236,6 +236,10 @@ class LetGo : public HandedOver {
     EXPECT_TRUE(flow::look(0, result));
     return result;
   }
+  static bool may_let_go() {
+    const os::FutexGuard guard(session::lock);
+    return session::may_let_go(0, clock_ns(), look());
+  }
   void open_and_work(std::uint64_t grant, std::uint32_t flags = kShared) {
     open(grant, flags);
     flow::emptied(0, flow::now(0));
@@ -276,11 +280,10 @@ TEST_F(LetGo, WhoeverSleepsALotDoes) {
 // A copy, and then at once a long graph: what was a pause was none.
 TEST_F(LetGo, WhoseWorkComesInPiecesDoesNot) {
   open_and_work(7);
+  EXPECT_TRUE(may_let_go());
   while (look().mostly_sleeps) submit();
   ASSERT_TRUE(look().sleeps_long);
-  empty_socket();
-  session::tend();
-  EXPECT_FALSE(is_told());
+  EXPECT_FALSE(may_let_go());
 }
 
 TEST_F(LetGo, WhatComesInMeanwhileIsWaitedFor) {
@@ -308,22 +311,24 @@ TEST_F(LetGo, NotForAWhileAfterSomethingLongCameIn) {
   session::close_let_go(0);
   complete = true;
   complete_drain();
-  EXPECT_GT(gpu().keeps_until_ns, clock_ns());
-  gpu().keeps_until_ns = clock_ns() + 3'600'000'000'000;
+  ASSERT_NE(gpu().keeps_until_ns, 0);
+  gpu().keeps_until_ns += 3'600'000'000'000;
   open_and_work(8);
-  session::tend();
-  EXPECT_FALSE(session::is_handed_over(0));
-  EXPECT_FALSE(is_told());
+  EXPECT_FALSE(may_let_go());
+  gpu().keeps_until_ns = 0;
+  EXPECT_TRUE(may_let_go());
 }
 
-TEST_F(LetGo, NobodyDoesWhoseTimeIsCountedOrForWhomNobodyWaits) {
+TEST_F(LetGo, NobodyDoesWhoseTimeIsCountedForWhomNobodyWaitsOrWhoIsHeld) {
   open_and_work(7, kShared | wire::kCapped);
-  session::tend();
-  EXPECT_FALSE(session::is_handed_over(0));
+  EXPECT_FALSE(may_let_go());
   open_and_work(8, wire::kBounded);
-  session::tend();
-  EXPECT_EQ(gpu().phase, Phase::open);
-  EXPECT_FALSE(is_told());
+  EXPECT_FALSE(may_let_go());
+  open_and_work(9);
+  EXPECT_TRUE(may_let_go());
+  session::held = 1;  // one of ours has all others wait
+  EXPECT_FALSE(may_let_go());
+  session::held = 0;
 }
 
 // In catch-up, this only says that a window comes.

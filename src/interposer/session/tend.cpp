@@ -152,14 +152,6 @@ bool may_hand_over(int gpu) {
   return std::count_if(std::begin(gpus), std::end(gpus), is_shared_out) == 1 && may_guess(gpu);
 }
 
-// Only who will be away for long lets go before it is sure of that.
-bool may_let_go(int gpu, std::int64_t now_ns, const flow::Look& look, const Pause& pause) {
-  const Gpu& mine = gpus[gpu];
-  const bool is_done = pause.begun && look.done && look.certain && look.mostly_sleeps;
-  const bool is_held = (held & (1U << gpu)) != 0;
-  return is_done && mine.awaited && !is_held && now_ns >= mine.keeps_until_ns && may_guess(gpu);
-}
-
 std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
   if (is_handed_over(gpu)) return kSecond_ns;
   if (is_before_drain(gpu, now_ns)) return kBeginLook_ns;
@@ -240,7 +232,7 @@ struct Next {
 Next tend_window(int gpu, std::int64_t now_ns, const flow::Look& look) {
   const Gpu& mine = gpus[gpu];
   const Pause pause = pause_of(mine, now_ns, look);
-  if (may_let_go(gpu, now_ns, look, pause)) return {Act::let_go, kMillisecond_ns};
+  if (pause.begun && may_let_go(gpu, now_ns, look)) return {Act::let_go, kMillisecond_ns};
   if (mine.awaited && pause.idle) return {Act::give_up, kMillisecond_ns};
   const std::int64_t quiet_ns = std::min<std::int64_t>(look.quiet_ns, now_ns - mine.opened_ns);
   const WorkSight sight{pause.idle, quiet_ns, look.paused_ns, look.certain, look.busy_ns};
@@ -292,6 +284,13 @@ std::int64_t tend_readiness(std::int64_t now_ns) {
 }
 
 }  // namespace
+
+bool may_let_go(int gpu, std::int64_t now_ns, const flow::Look& look) {
+  const Gpu& mine = gpus[gpu];
+  const bool is_done = look.done && look.certain && look.mostly_sleeps;
+  const bool is_held = (held & (1U << gpu)) != 0;
+  return is_done && mine.awaited && !is_held && now_ns >= mine.keeps_until_ns && may_guess(gpu);
+}
 
 std::int64_t tend() {
   std::int64_t sleep_ns = kSecond_ns;

@@ -5,10 +5,16 @@
 
 #include <cstdint>
 
+#include "interposer/flow/flow.h"
+
 namespace nvs::interposer::session {
 
 // Does what is due; returns how long the thread may sleep.
 std::int64_t tend();
+
+// Whether a window in which we have worked, and whose work is done, is let go at once: only who
+// will be away for long does so before it is sure of that. With the lock held.
+bool may_let_go(int gpu, std::int64_t now_ns, const flow::Look& look);
 
 // A new connection: what the last daemon was asked and told counts no more. With the lock held.
 void forget_daemon();
