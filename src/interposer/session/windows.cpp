@@ -198,15 +198,13 @@ void give_up_window(int gpu) {
 }
 
 bool let_go_window(int gpu, const flow::Look& look) {
-  {
-    const os::FutexGuard guard(lock);
-    Gpu& mine = gpus[gpu];
-    if (mine.phase != Phase::open) return false;
-    mine.phase = Phase::draining;
-    mine.drain = {};
-    mine.drain.handed_over = true;
-    tell_drained(gpu, look);
-  }
+  const os::FutexGuard guard(lock);
+  Gpu& mine = gpus[gpu];
+  if (mine.phase != Phase::open) return false;
+  mine.phase = Phase::draining;
+  mine.drain = {};
+  mine.drain.handed_over = true;
+  tell_drained(gpu, look);
   return true;
 }
 
