@@ -29,15 +29,19 @@ class Bursts : public testing::Test {
       node.pass_ms(200);
     }
   }
+  // The first one has worked for so long when the second one wakes up.
+  void second_comes_after(Duration worked) {
+    node.want(kFirst);
+    node.pass(worked);
+    node.want(kSecond);
+  }
   SimNode node;
 };
 
 TEST_F(Bursts, OfEqualsNobodyTakesTheGpuFromTheOther) {
   teach(kSecond, Duration::from_ms(8));
   teach(kFirst, Duration::from_ms(8));
-  node.want(kFirst);
-  node.pass_ms(5);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(5));
   EXPECT_FALSE(node.is_closing(kFirst)) << "it has 3 ms left, the other needs 8";
   node.pass_ms(3);
   node.drained(kFirst);
@@ -47,45 +51,35 @@ TEST_F(Bursts, OfEqualsNobodyTakesTheGpuFromTheOther) {
 TEST_F(Bursts, AShorterOneGoesFirst) {
   teach(kSecond, Duration::from_ms(1));
   teach(kFirst, Duration::from_ms(15));
-  node.want(kFirst);
-  node.pass_ms(5);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(5));
   EXPECT_TRUE(node.is_closing(kFirst));
 }
 
 TEST_F(Bursts, OneThatTakesMuchLongerThanItUsedToIsNoBurst) {
   teach(kSecond, Duration::from_ms(6));
   teach(kFirst, Duration::from_ms(4));
-  node.want(kFirst);
-  node.pass_ms(10);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(10));
   EXPECT_TRUE(node.is_closing(kFirst));
 }
 
 TEST_F(Bursts, WhatTakesHardlyLessTimeWaits) {
   teach(kSecond, Duration::from_ms(7));
   teach(kFirst, Duration::from_ms(12));
-  node.want(kFirst);
-  node.pass_ms(4);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(4));
   EXPECT_FALSE(node.is_closing(kFirst)) << "7 ms are too near to the 8 ms that are left";
 }
 
 TEST_F(Bursts, WhatTakesClearlyLessTimeDoesNot) {
   teach(kSecond, Duration::from_ms(5));
   teach(kFirst, Duration::from_ms(12));
-  node.want(kFirst);
-  node.pass_ms(4);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(4));
   EXPECT_TRUE(node.is_closing(kFirst));
 }
 
 TEST_F(Bursts, WhatIsShorterThanTheHandoversWaits) {
   teach(kSecond, Duration::from_us(13));
   teach(kFirst, Duration::from_us(1500));
-  node.want(kFirst);
-  node.pass(Duration::from_us(1100));
-  node.want(kSecond);
+  second_comes_after(Duration::from_us(1100));
   EXPECT_FALSE(node.is_closing(kFirst)) << "it would cost the first one as much as the other gains";
 }
 
@@ -98,9 +92,7 @@ TEST_F(Bursts, TheTimeInWhichAWindowIsKeptIsNoWork) {
     node.step(Drained{ClientId{kFirst}, GpuId{0}, node.grant(kFirst), false, Duration::from_ms(8)});
     node.pass_ms(200);
   }
-  node.want(kFirst);
-  node.pass_ms(4);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(4));
   EXPECT_FALSE(node.is_closing(kFirst)) << "it has 3 ms left, the other needs 4";
 }
 
@@ -117,9 +109,7 @@ TEST_F(Bursts, EachBurstInAWindowCountsByItself) {
   }
   node.pass_ms(7);
   node.drained(kFirst);
-  node.want(kFirst);
-  node.pass_ms(4);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(4));
   EXPECT_FALSE(node.is_closing(kFirst)) << "it has 3 ms left, the other needs 4";
 }
 
@@ -127,9 +117,7 @@ TEST_F(Bursts, EachBurstInAWindowCountsByItself) {
 TEST_F(Bursts, OneThatEndsWithADrainIsOver) {
   teach(kSecond, Duration::from_ms(1));
   for (int i = 0; i < 3; ++i) {
-    node.want(kFirst);
-    node.pass_ms(5);
-    node.want(kSecond);
+    second_comes_after(Duration::from_ms(5));
     ASSERT_TRUE(node.is_closing(kFirst)) << i;
     node.pass_ms(7);
     node.drained(kFirst);
@@ -150,9 +138,7 @@ TEST_F(Bursts, OneThatIsInterruptedGoesOn) {
   teach(kThird, Duration::from_ms(4));
   teach(kSecond, Duration::from_ms(1));
   teach(kFirst, Duration::from_ms(14));
-  node.want(kFirst);
-  node.pass_ms(6);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(6));
   node.drained(kFirst);
   node.pass(Duration::from_us(500));
   node.want(kFirst);
@@ -167,9 +153,7 @@ TEST_F(Bursts, OneThatIsInterruptedGoesOn) {
 TEST_F(Bursts, WhatRunsBesideTheOthersIsNoBurst) {
   teach(kFirst, Duration::from_ms(1));
   teach(kSecond, Duration::from_ms(20));
-  node.want(kFirst);
-  node.pass_ms(30);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(30));
   node.refused(kFirst);
   node.pass_ms(20);
   node.drained(kSecond);
@@ -187,17 +171,13 @@ TEST_F(Bursts, WhatRunsBesideTheOthersIsNoBurst) {
 TEST_F(Bursts, AShortOneDoesNotWaitForTheEndOfALongOne) {
   teach(kSecond, Duration::from_ms(1));
   teach(kFirst, Duration::from_ms(400));
-  node.want(kFirst);
-  node.pass_ms(399);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(399));
   EXPECT_TRUE(node.is_closing(kFirst));
 }
 
 TEST_F(Bursts, WhoNeverRestsIsInterrupted) {
   teach(kSecond, Duration::from_ms(6));
-  node.want(kFirst);
-  node.pass_ms(5);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(5));
   EXPECT_TRUE(node.is_closing(kFirst));
 }
 
@@ -230,9 +210,7 @@ TEST_F(TwoGpus, AGangIsNotSparedForTheLittleThatItDoes) {
 TEST_F(Bursts, WhoWasPutOffComesInWhenTheBurstTakesTooLong) {
   teach(kSecond, Duration::from_us(13));
   teach(kFirst, Duration::from_ms(2));
-  node.want(kFirst);
-  node.pass(Duration::from_us(1600));
-  node.want(kSecond);
+  second_comes_after(Duration::from_us(1600));
   EXPECT_FALSE(node.is_closing(kFirst));
   node.pass(Duration::from_us(800));
   EXPECT_FALSE(node.is_closing(kFirst));
@@ -247,9 +225,7 @@ TEST_F(Bursts, ANewcomerDoesNotMakeItForgotten) {
   teach(kThird, Duration::from_us(13));
   teach(kSecond, Duration::from_us(13));
   teach(kFirst, Duration::from_ms(2));
-  node.want(kFirst);
-  node.pass(Duration::from_us(1600));
-  node.want(kSecond);
+  second_comes_after(Duration::from_us(1600));
   node.pass(Duration::from_us(100));
   node.want(kThird);
   EXPECT_FALSE(node.is_closing(kFirst));
@@ -265,9 +241,7 @@ TEST_F(Bursts, AnHourAloneIsSoonForgotten) {
   node.pass_ms(200);
   for (int i = 0; i < 8; ++i) teach(kSecond, Duration::from_ms(1));
   teach(kFirst, Duration::from_ms(15));
-  node.want(kFirst);
-  node.pass_ms(5);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(5));
   EXPECT_TRUE(node.is_closing(kFirst));
 }
 
@@ -287,9 +261,7 @@ bool is_told(const std::vector<Effect>& effects, ClientId client) {
 
 TEST_F(Bursts, WhoeverWaitsForAShortOneStaysAwake) {
   teach(kSecond, Duration::from_us(300));
-  node.want(kFirst);
-  node.pass_ms(5);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(5));
   ASSERT_TRUE(node.is_closing(kFirst));
   node.step(Drained{ClientId{kFirst}, GpuId{0}, node.grant(kFirst), true});
   ASSERT_TRUE(node.is_open(kSecond));
@@ -301,9 +273,7 @@ TEST_F(Bursts, WhoeverWaitsForAShortOneStaysAwake) {
 
 TEST_F(Bursts, WhoeverWaitsForALongOneSleeps) {
   teach(kSecond, Duration::from_ms(6));
-  node.want(kFirst);
-  node.pass_ms(5);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(5));
   node.step(Drained{ClientId{kFirst}, GpuId{0}, node.grant(kFirst), true});
   ASSERT_TRUE(node.is_open(kSecond));
   EXPECT_EQ(told(node.effects()), nullptr);
@@ -312,9 +282,7 @@ TEST_F(Bursts, WhoeverWaitsForALongOneSleeps) {
 // It takes it longer to wake up than the other one needs.
 TEST_F(Bursts, WhoeverMakesWayForAShortOneDoesNotGoToSleep) {
   teach(kSecond, Duration::from_us(300));
-  node.want(kFirst);
-  node.pass_ms(5);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(5));
   ASSERT_TRUE(node.is_closing(kFirst));
   node.step(StillDraining{ClientId{kFirst}, GpuId{0}, node.grant(kFirst), Duration::from_us(1500)});
   const GetReady* ready = told(node.effects());
@@ -330,9 +298,7 @@ TEST_F(Bursts, WhoeverIsOneOfTwoProcessesIsNotToldThatItReturns) {
   node.join(kFellow, 1);
   node.want(kFellow);
   node.drained(kFellow);
-  node.want(kFirst);
-  node.pass_ms(5);
-  node.want(kSecond);
+  second_comes_after(Duration::from_ms(5));
   ASSERT_TRUE(node.is_closing(kFirst));
   node.step(StillDraining{ClientId{kFirst}, GpuId{0}, node.grant(kFirst), Duration::from_us(1500)});
   EXPECT_FALSE(is_told(node.effects(), ClientId{kFirst}));
