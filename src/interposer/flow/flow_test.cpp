@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/flow/flow.h"
 
-#include <functional>
-
 #include <gtest/gtest.h>
 
-#include "interposer/exports/test_real.h"
 #include "interposer/flow/queue.h"
+#include "interposer/flow/test_events.h"
 #include "interposer/gate/gate.h"
 #include "interposer/gate/gated_call.h"
 #include "os/linux_calls.h"
@@ -16,41 +14,19 @@ namespace {
 
 constexpr std::int64_t kBound_ns = 2'000'000;
 
-// A driver with one context, whose events are all complete or all are not.
-struct Fake {
-  bool complete = true;
-  std::function<void()> in_query;
-};
-Fake fake;
+flow::FakeEvents& fake = flow::fake_events;
 int thing = 0;
-
-template <class Handle>
-CUresult give(Handle* place) {
-  *place = reinterpret_cast<Handle>(&thing);
-  return CUDA_SUCCESS;
-}
-CUresult query(CUevent) {
-  if (fake.in_query) fake.in_query();
-  return fake.complete ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-}
 
 class Flow : public testing::Test {
  protected:
   void SetUp() override {
-    set_real_for_test<Row::cuStreamGetCtx>([](CUstream, CUcontext* place) { return give(place); });
-    set_real_for_test<Row::cuCtxGetCurrent>([](CUcontext* place) { return give(place); });
-    set_real_for_test<Row::cuCtxPushCurrent_v2>([](CUcontext) { return CUDA_SUCCESS; });
-    set_real_for_test<Row::cuCtxPopCurrent_v2>([](CUcontext* place) { return give(place); });
-    set_real_for_test<Row::cuEventCreate>([](CUevent* place, unsigned) { return give(place); });
-    set_real_for_test<Row::cuEventRecord>([](CUevent, CUstream) { return CUDA_SUCCESS; });
-    set_real_for_test<Row::cuEventQuery>(&query);
+    flow::use_fake_events();
     set_real_for_test<Row::cuCtxGetDevice>([](CUdevice* gpu) {
       *gpu = 0;
       return CUDA_SUCCESS;
     });
     set_real_for_test<Row::cuMemsetD8_v2>(
         [](CUdeviceptr, unsigned char, std::size_t) { return CUDA_SUCCESS; });
-    fake = {};
     flow::start_over_in_child();
     gate::start_over_in_child();
     flow::set_bound(0, kBound_ns);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/hand_over.h"
 
-#include "interposer/exports/test_real.h"
 #include "interposer/flow/flow.h"
+#include "interposer/flow/test_events.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/drain.h"
@@ -36,31 +36,17 @@ TEST(HandOver, AnEndThatIsNotKnownIsWaitedFor) {
   EXPECT_EQ(unknown.look_again_ns, 7);
 }
 
-int thing = 0;
-bool complete = false;
-
-template <class Handle>
-CUresult give(Handle* place) {
-  *place = reinterpret_cast<Handle>(&thing);
-  return CUDA_SUCCESS;
-}
+flow::FakeEvents& events = flow::fake_events;
 
 // A window whose one kernel is complete when the test says so.
 class HandedOver : public SessionTest {
  protected:
   void SetUp() override {
     SessionTest::SetUp();
-    set_real_for_test<Row::cuStreamGetCtx>([](CUstream, CUcontext* place) { return give(place); });
-    set_real_for_test<Row::cuCtxPushCurrent_v2>([](CUcontext) { return CUDA_SUCCESS; });
-    set_real_for_test<Row::cuCtxPopCurrent_v2>([](CUcontext* place) { return give(place); });
-    set_real_for_test<Row::cuEventCreate>([](CUevent* place, unsigned) { return give(place); });
-    set_real_for_test<Row::cuEventRecord>([](CUevent, CUstream) { return CUDA_SUCCESS; });
-    set_real_for_test<Row::cuEventQuery>(
-        [](CUevent) { return complete ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY; });
+    flow::use_fake_events();
     gpu().phase = Phase::closed;
   }
 
-  static session::Gpu& gpu() { return session::gpus[0]; }
   static bool is_all_done() { return session::ClosedGates(1).is_so(); }
   static constexpr std::uint32_t kShared = wire::kBounded | wire::kAwaited;
   static void open(std::uint64_t grant, std::uint32_t flags = kShared) {
@@ -74,17 +60,9 @@ class HandedOver : public SessionTest {
     const os::FutexGuard guard(session::lock);
     session::hand_over_window(0);
   }
-  static void complete_drain() {
-    EXPECT_TRUE(drain::completed(0, gpu().drain.job, gate::let_in_so_far(0)));
-  }
   static void complete_drain_of_permit() {
     gate::let_nobody_in(0);
     complete_drain();
-  }
-  void expect_drained(std::uint64_t grant) const {
-    const auto message = heard<wire::Drained>();
-    ASSERT_TRUE(message);
-    EXPECT_EQ(message->grant, grant);
   }
 
   // Whether the end of a drain is among all that was told.
@@ -97,7 +75,7 @@ class HandedOver : public SessionTest {
   // A window with one kernel and its drain, after which our next window may come soon. The kernel
   // ends when it is thought to, or when its end was told. Whether that was told before.
   bool run_window(std::uint64_t grant, bool returns, std::uint32_t flags) {
-    complete = false;
+    events.complete = false;
     open(grant, flags);
     EXPECT_TRUE(flow::count(0, nullptr, 1));
     flow::mark(0, nullptr);
@@ -112,7 +90,7 @@ class HandedOver : public SessionTest {
     } while (!session::is_handed_over(0) && look.remaining_ns > 0);
     const bool told = is_told();
     EXPECT_FALSE(is_all_done());
-    complete = true;
+    events.complete = true;
     flow::emptied(0, flow::now(0));
     complete_drain();
     EXPECT_NE(is_told(), told) << "it is told once, sooner or later";
@@ -228,7 +206,7 @@ class LetGo : public HandedOver {
  protected:
   void SetUp() override {
     HandedOver::SetUp();
-    complete = true;
+    events.complete = true;
     flow::emptied(0, flow::now(0));
   }
   static flow::Look look() {
@@ -290,7 +268,7 @@ TEST_F(LetGo, WhatComesInMeanwhileIsWaitedFor) {
   open_and_work(7);
   ASSERT_TRUE(session::let_go_window(0, look()));
   EXPECT_TRUE(is_told());
-  complete = false;
+  events.complete = false;
   submit();
   session::close_let_go(0);
   EXPECT_TRUE(gate::is_closed(0));
@@ -305,11 +283,11 @@ TEST_F(LetGo, WhatComesInMeanwhileIsWaitedFor) {
 TEST_F(LetGo, NotForAWhileAfterSomethingLongCameIn) {
   open_and_work(7);
   ASSERT_TRUE(session::let_go_window(0, look()));
-  complete = false;
+  events.complete = false;
   EXPECT_TRUE(flow::count(0, nullptr, 99));  // of a kind that is not known
   flow::mark(0, nullptr);
   session::close_let_go(0);
-  complete = true;
+  events.complete = true;
   complete_drain();
   ASSERT_NE(gpu().keeps_until_ns, 0);
   gpu().keeps_until_ns += 3'600'000'000'000;

@@ -16,6 +16,7 @@
 
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
+#include "interposer/session/drain.h"
 #include "interposer/session/session.h"
 #include "interposer/session/tend.h"
 #include "wire/codec.h"
@@ -49,6 +50,17 @@ class SessionTest : public testing::Test {
     ::close(peer_);
     ::close(listener_);
     std::filesystem::remove_all(folder_);
+  }
+
+  static session::Gpu& gpu() { return session::gpus[0]; }
+  // As the thread that drains it does.
+  static void complete_drain() {
+    EXPECT_TRUE(drain::completed(0, gpu().drain.job, gate::let_in_so_far(0)));
+  }
+  void expect_drained(std::uint64_t grant) const {
+    const auto message = heard<wire::Drained>();
+    ASSERT_TRUE(message);
+    EXPECT_EQ(message->grant, grant);
   }
 
   // The next message, if it is this one.

@@ -12,7 +12,6 @@
 namespace nvs::interposer {
 namespace {
 
-using session::Gpu;
 using session::Phase;
 
 class Windows : public SessionTest {
@@ -23,16 +22,6 @@ class Windows : public SessionTest {
     session::open_window({.grant = grant});
   }
   static void close(std::uint64_t grant) { session::close_window({.grant = grant}); }
-  static void complete_drain() {
-    EXPECT_TRUE(drain::completed(0, gpu().drain.job, gate::let_in_so_far(0)));
-  }
-  static Gpu& gpu() { return session::gpus[0]; }
-
-  void expect_drained(std::uint64_t grant) const {
-    const auto message = heard<wire::Drained>();
-    ASSERT_TRUE(message);
-    EXPECT_EQ(message->grant, grant);
-  }
 };
 
 TEST_F(Windows, AnEndThatDidNotFitIntoTheSocketIsToldLater) {

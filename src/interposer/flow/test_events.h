@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests of what marks tell: a driver with one context, whose events are all complete or all are
+// not.
+#pragma once
+
+#include <functional>
+
+#include "interposer/exports/test_real.h"
+
+namespace nvs::interposer::flow {
+
+struct FakeEvents {
+  bool complete = true;
+  std::function<void()> in_query;
+};
+inline FakeEvents fake_events;
+
+// Any handle is as good as another.
+template <class Handle>
+CUresult give_fake_handle(Handle* place) {
+  static int thing = 0;
+  *place = reinterpret_cast<Handle>(&thing);
+  return CUDA_SUCCESS;
+}
+
+inline void use_fake_events() {
+  fake_events = {};
+  set_real_for_test<Row::cuStreamGetCtx>(
+      [](CUstream, CUcontext* place) { return give_fake_handle(place); });
+  set_real_for_test<Row::cuCtxGetCurrent>([](CUcontext* place) { return give_fake_handle(place); });
+  set_real_for_test<Row::cuCtxPushCurrent_v2>([](CUcontext) { return CUDA_SUCCESS; });
+  set_real_for_test<Row::cuCtxPopCurrent_v2>(
+      [](CUcontext* place) { return give_fake_handle(place); });
+  set_real_for_test<Row::cuEventCreate>(
+      [](CUevent* place, unsigned) { return give_fake_handle(place); });
+  set_real_for_test<Row::cuEventRecord>([](CUevent, CUstream) { return CUDA_SUCCESS; });
+  set_real_for_test<Row::cuEventQuery>([](CUevent) {
+    if (fake_events.in_query) fake_events.in_query();
+    return fake_events.complete ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  });
+}
+
+}  // namespace nvs::interposer::flow
