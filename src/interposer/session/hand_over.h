@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a drain may be told a moment before its end: where the next one's work is brief and our next
-// window follows at once, and the end is known well. The word takes a while until the next one's
-// work is submitted, and then the GPU is free for it. Pure.
+// How short a handover can be made. When a drain may be told a moment before its end: where the
+// next one's work is brief and our next window follows at once, and the end is known well. The word
+// takes a while until the next one's work is submitted, and then the GPU is free for it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,10 @@ namespace nvs::interposer::session {
 inline constexpr std::int64_t kHandOverLead_ns = 80'000;
 // A thread that sleeps wakes up some 50 us late, so the rest is not slept through.
 inline constexpr std::int64_t kHandOverAwake_ns = 100'000;
+
+// A program that takes its next request from a queue needs 12 us for it. Whoever mostly sleeps
+// after a request waits no longer than this for the next one.
+inline constexpr std::int64_t kNextRequest_ns = 15'000;
 
 struct HandOver {
   bool is_due;

@@ -26,7 +26,6 @@ constexpr std::int64_t kSecond_ns = 1'000'000'000;
 // A pause of the program: handing the GPU over and back costs some 100 us, so a program that mostly
 // comes back sooner is waited for that long; one that mostly sleeps is not.
 constexpr std::int64_t kIdleAfter_ns = flow::kPause_ns;
-constexpr std::int64_t kSleeperIdleAfter_ns = 15 * kMicrosecond_ns;
 // The same while nobody waits, and how often we look then.
 constexpr std::int64_t kIdleUnwatched_ns = 5 * kMillisecond_ns;
 // And while our time is counted: pauses between two looks are added up, but the end of our work is
@@ -86,7 +85,7 @@ Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
   const std::int64_t unwatched_ns = mine.capped ? flow::kPause_ns : kIdleUnwatched_ns;
   const std::int64_t patience_ns = !has_begun         ? kTimeToBegin_ns
                                    : !mine.awaited    ? unwatched_ns
-                                   : look.sleeps_long ? kSleeperIdleAfter_ns
+                                   : look.sleeps_long ? kNextRequest_ns
                                                       : kIdleAfter_ns;
   const std::int64_t quiet_ns = std::min<std::int64_t>(look.quiet_ns, open_ns);
   if (look.done && quiet_ns >= patience_ns) return {true, has_begun, kIdleUnwatched_ns};
@@ -97,7 +96,7 @@ Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
     return {false, true, spins ? 0 : look.look_again_ns};
   }
   const std::int64_t left_ns = patience_ns - quiet_ns;
-  return {false, true, left_ns <= kSleeperIdleAfter_ns ? 0 : left_ns};
+  return {false, true, left_ns <= kNextRequest_ns ? 0 : left_ns};
 }
 
 // Nobody waits, so the window stays; but it is not billed while we are idle.

@@ -11,6 +11,7 @@
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
 #include "interposer/session/drain.h"
+#include "interposer/session/hand_over.h"
 #include "interposer/session/memory.h"
 #include "os/linux_calls.h"
 
@@ -19,8 +20,6 @@ namespace {
 
 constexpr std::int64_t kLetInWait_ns = 5'000'000;
 constexpr std::int64_t kQuickWait_ns = 100'000;
-// A program that takes the next request from a queue needs 12 us for it.
-constexpr std::int64_t kLetGoClose_ns = 15'000;
 // What comes in then is as brief as this, or a window is not let go for a while.
 constexpr std::int64_t kBrief_ns = 300'000;
 constexpr std::int64_t kKeep_ns = 1'000'000'000;
@@ -209,7 +208,7 @@ bool let_go_window(int gpu, const flow::Look& look) {
 }
 
 void close_let_go(int gpu) {
-  const std::int64_t closes_ns = clock_ns() + kLetGoClose_ns;
+  const std::int64_t closes_ns = clock_ns() + kNextRequest_ns;
   while (clock_ns() < closes_ns) os::relax();
   while (!gate::begin_close(gpu)) {
   }
