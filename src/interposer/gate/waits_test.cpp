@@ -2,9 +2,10 @@
 #include "interposer/gate/waits.h"
 
 #include <atomic>
-#include <fstream>
-#include <string>
 #include <thread>
+
+#include <pthread.h>
+#include <time.h>
 
 #include "interposer/gate/awake.h"
 #include "interposer/gate/test_gate.h"
@@ -32,6 +33,13 @@ class Waiter {
     thread_.join();
   }
   int id() const { return id_; }
+  std::int64_t processor_ns() {
+    clockid_t clock{};
+    EXPECT_EQ(::pthread_getcpuclockid(thread_.native_handle(), &clock), 0);
+    timespec used{};
+    EXPECT_EQ(::clock_gettime(clock, &used), 0);
+    return used.tv_sec * kSecond_ns + used.tv_nsec;
+  }
   bool is_done() const { return done_; }
 
  private:
@@ -51,15 +59,8 @@ TEST(Waits, OfASleepOnlyWhatThereIsTimeForIsSlept) {
   while (!waiter.is_done()) std::this_thread::yield();
 }
 
-std::int64_t processor_ns(int thread) {
-  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/schedstat");
-  std::int64_t ns = 0;
-  file >> ns;
-  return ns;
-}
-
-void expect_awake(const Waiter& waiter) {
-  while (processor_ns(waiter.id()) < 5'000'000) {
+void expect_awake(Waiter& waiter) {
+  while (waiter.processor_ns() < 5'000'000) {
     ASSERT_FALSE(is_asleep(waiter.id()));
     std::this_thread::yield();
   }
@@ -69,9 +70,9 @@ TEST(Waits, WhoseMomentIsNearStaysAwakeButNotAll) {
   gate::waits::start_over_in_child();
   const flow::Room near{.wait_ns = kHour_ns, .sleep_ns = 0, .counted = false};
   static_assert(gate::kAwakeMax == 2);
-  const Waiter first(near);
+  Waiter first(near);
   expect_awake(first);
-  const Waiter second(near);
+  Waiter second(near);
   expect_awake(second);
   const Waiter third(near);
   wait_until_asleep(third.id());
