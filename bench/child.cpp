@@ -24,8 +24,6 @@
 namespace nvs::bench {
 namespace {
 
-// Results have a descriptor of their own: whatever a library prints on stdout cannot corrupt them.
-constexpr int kResultFd = 3;
 constexpr std::int64_t kNoDeadline = -1;
 constexpr double kFarewellSeconds = 5;
 
@@ -141,7 +139,7 @@ void Child::spawn(const std::string& role, const Environment& extra, const std::
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, commands.read.get(), STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, results.write.get(), kResultFd);
+  ::posix_spawn_file_actions_adddup2(&actions, results.write.get(), ParentLink::kResultFd);
   ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   std::vector<std::string> arguments = {"nvshare-bench", "--child", role};
   std::vector<std::string> environment = environment_with(extra);
@@ -216,7 +214,7 @@ int child_main(const std::vector<Role>& roles, const std::string& role) {
     fmt::print(stderr, "nvshare-bench: --child is for the benchmark's own processes\n");
     return kExitBadInput;
   };
-  if (found == roles.end() || ::fcntl(kResultFd, F_GETFD) < 0) return refuse();
+  if (found == roles.end() || ::fcntl(ParentLink::kResultFd, F_GETFD) < 0) return refuse();
   ParentLink parent;
   try {
     const std::optional<nlohmann::json> config = parent.next();

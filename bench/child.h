@@ -75,6 +75,10 @@ class Child {
 // The child's side of the two pipes.
 class ParentLink {
  public:
+  // Results have a descriptor of their own: whatever a library prints on stdout cannot corrupt
+  // them.
+  static constexpr int kResultFd = 3;
+
   ParentLink();
   // Nothing: the parent wants no more.
   std::optional<nlohmann::json> next();

@@ -17,6 +17,7 @@
 #include "bench/machine.h"
 #include "bench/options.h"
 #include "bench/program.h"
+#include "bench/python_turns.h"
 #include "bench/report.h"
 #include "bench/tenants.h"
 
@@ -81,7 +82,10 @@ int main_with(const std::vector<std::string>& arguments) {
   // A child that is gone must be an error message, not the end of its parent.
   ::signal(SIGPIPE, SIG_IGN);
   if (arguments.size() == 2 && arguments[0] == "--child") {
-    return child_main({{kTenantRole, run_tenant}, {kProgramRole, run_program}}, arguments[1]);
+    return child_main({{kTenantRole, run_tenant},
+                       {kProgramRole, run_program},
+                       {kPythonTurnsRole, run_python_turns}},
+                      arguments[1]);
   }
   ::signal(SIGALRM, out_of_time);
   const tl::expected<Options, EarlyExit> options = parse_options(arguments, case_names());

@@ -3,12 +3,17 @@
 // simulator. No figure is judged.
 #include <array>
 #include <cstdio>
+#include <fstream>
 #include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
+
+#include "bench/daemon_process.h"
+#include "bench/failure.h"
+#include "bench/python_turns.h"
 
 namespace {
 
@@ -81,6 +86,43 @@ TEST(Program, JsonOfTheDriverCaseOnTheSimulator) {
   }
   EXPECT_GT(rows, 20);
   EXPECT_EQ(targets, 7) << "duplex, swaps out and in, slicing of two kernels with 2 and 4 tenants";
+}
+
+// A folder with a tq.py of ours and, for Python, a PyTorch that has nothing in it.
+class PythonTurnsTest : public ::testing::Test {
+ protected:
+  PythonTurnsTest() { write("torch.py", ""); }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_.path() + "/" + name) << text;
+  }
+  nvs::bench::PythonTurns start() {
+    return {folder_.path() + "/tq.py", "tiny", {{"PYTHONPATH", folder_.path()}}, NVS_BENCH};
+  }
+  nvs::bench::TemporaryFolder folder_;
+};
+
+TEST_F(PythonTurnsTest, RunTheProgramOncePerTurnInOneProcess) {
+  write("tq.py",
+        "import sys, torch\n"
+        "torch.turns = getattr(torch, 'turns', 0) + 1\n"
+        "print('a warning')\n"
+        "print(sys.argv[1], f'{1000 * torch.turns + float(sys.argv[2]) + len(sys.argv):.1f} "
+        "it/s')\n");
+  nvs::bench::PythonTurns turns = start();
+  EXPECT_DOUBLE_EQ(turns.rate(0.5), 1003.5);
+  turns.start(2, 1.0);
+  EXPECT_DOUBLE_EQ(turns.finish(), 2006);
+}
+
+TEST_F(PythonTurnsTest, SayWhatWentWrong) {
+  write("tq.py", "raise RuntimeError('CUDA error: out of memory')\n");
+  nvs::bench::PythonTurns turns = start();
+  try {
+    turns.rate(0.1);
+    FAIL();
+  } catch (const nvs::bench::Failure& failure) {
+    EXPECT_STREQ(failure.what(), "tq.py tiny: RuntimeError: CUDA error: out of memory");
+  }
 }
 
 }  // namespace

@@ -9,22 +9,16 @@
 
 #include "bench/built_files.h"
 #include "bench/failure.h"
+#include "bench/python_turns.h"
 
 namespace nvs::bench {
 namespace {
 
-constexpr const char* kPython = "python3";
 constexpr double kCheckSeconds = 120;
 // Until the common start each process loads PyTorch and makes its data.
 constexpr double kLoadSeconds = 14;
 constexpr double kEndSeconds = 60;
 constexpr const char* kUnit = " it/s";
-
-// tq.py compares the start with Python's time.time(), which is this clock.
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
 
 }  // namespace
 

@@ -31,6 +31,8 @@ class PythonRun {
   std::vector<std::unique_ptr<Program>> programs_;
 };
 
+inline constexpr const char* kPython = "python3";
+
 class PythonPrograms {
  public:
   // Throws Failure if there is no tq.py in the folder.
@@ -38,6 +40,9 @@ class PythonPrograms {
 
   // Empty if python3 can use a GPU through PyTorch, else why not.
   std::string missing() const;
+
+  // Where tq.py lies.
+  const std::string& tq() const { return program_; }
 
   // A process in each of these environments, which works for so many seconds from a common start,
   // when all of them are ready; or as soon as it is.

@@ -9,6 +9,7 @@
 #include "bench/cases/overhead_part.h"
 #include "bench/cases/sharing_part.h"
 #include "bench/python_program.h"
+#include "bench/python_turns.h"
 
 namespace nvs::bench::overhead_case {
 namespace {
@@ -24,27 +25,33 @@ struct Kind {
 };
 constexpr std::array<Kind, 2> kKinds = {{{Work::kAdd, "add"}, {Work::kMatmul, "matmul"}}};
 
+// What launches as fast as the processor can differs by 20 percent between two processes, and in
+// one of them from second to second: short turns, many of them, and several processes.
 struct PythonKind {
   const char* name;
   Target target;
+  int processes;  // of each sort
+  int turns;
+  double seconds;
 };
-const std::array<PythonKind, 3> kPythonKinds = {
-    {{"tiny", kLaunchBound}, {"mm", kFillsTheGpu}, {"add", kFillsTheGpu}}};
-constexpr int kPythonTurns = 5;
-constexpr double kPythonSeconds = 3;
+const std::array<PythonKind, 3> kPythonKinds = {{
+    {"tiny", kLaunchBound, 4, 60, 0.1},
+    {"mm", kFillsTheGpu, 1, 5, 1.5},
+    {"add", kFillsTheGpu, 1, 5, 1.5},
+}};
 
-// Two kinds of runs by turns; whoever comes first changes from turn to turn. The second in percent
-// of the first, from medians.
+// Two kinds of runs by turns; whoever comes first changes from turn to turn. Each of the second
+// kind in percent of the first kind's beside it.
 template <class Bare, class Shared>
-double by_turns(int turns, const Bare& bare, const Shared& shared) {
-  std::vector<double> bare_rates;
-  std::vector<double> shared_rates;
+std::vector<double> by_turns(int turns, const Bare& bare, const Shared& shared) {
+  std::vector<double> percents;
   for (int turn = 0; turn < turns; ++turn) {
-    if (turn % 2 == 0) bare_rates.push_back(bare());
-    shared_rates.push_back(shared());
-    if (turn % 2 == 1) bare_rates.push_back(bare());
+    const bool bare_first = turn % 2 == 0;
+    const double first = bare_first ? bare() : shared();
+    const double second = bare_first ? shared() : bare();
+    percents.push_back(100 * (bare_first ? second / first : first / second));
   }
-  return 100 * median(shared_rates) / median(bare_rates);
+  return percents;
 }
 
 void measure_kernels(Sharing& sharing) {
@@ -54,10 +61,10 @@ void measure_kernels(Sharing& sharing) {
   Tenants shared = sharing.shared_tenants({"normal"});
   sharing.begin_section("One tenant under the daemon, of bare");
   for (std::size_t load = 0; load < kKinds.size(); ++load) {
-    const double percent = by_turns(
+    const std::vector<double> percents = by_turns(
         kRounds, [&] { return sharing.rate_alone(bare, load, kWindowSeconds); },
         [&] { return sharing.rate_alone(shared, load, kWindowSeconds); });
-    sharing.add(fmt::format("{}, kernels of 1.7 ms", kKinds[load].name), {percent}, "%",
+    sharing.add(fmt::format("{}, kernels of 1.7 ms", kKinds[load].name), percents, "%",
                 kFillsTheGpu);
   }
 }
@@ -68,14 +75,16 @@ void measure_python(Sharing& sharing) {
   sharing.begin_section("One tenant under the daemon, of bare");
   for (const PythonKind& kind : kPythonKinds) {
     sharing.step(fmt::format("tq.py {}", kind.name));
-    const auto rate = [&](const Child::Environment& environment) {
-      return python->start(kind.name, kPythonSeconds, {environment}, PythonPrograms::Start::at_once)
-          .rates()[0];
-    };
-    const double percent = by_turns(
-        kPythonTurns, [&] { return rate(bare_tenant()); },
-        [&] { return rate(sharing.daemon().tenant()); });
-    sharing.add(fmt::format("PyTorch, tq.py {}", kind.name), {percent}, "%", kind.target);
+    std::vector<double> percents;
+    for (int process = 0; process < kind.processes; ++process) {
+      PythonTurns bare(python->tq(), kind.name, bare_tenant());
+      PythonTurns shared(python->tq(), kind.name, sharing.daemon().tenant());
+      const std::vector<double> some = by_turns(
+          kind.turns, [&] { return bare.rate(kind.seconds); },
+          [&] { return shared.rate(kind.seconds); });
+      percents.insert(percents.end(), some.begin(), some.end());
+    }
+    sharing.add(fmt::format("PyTorch, tq.py {}", kind.name), percents, "%", kind.target);
   }
 }
 

@@ -46,18 +46,12 @@ PairPlan pair_plan_for(const Bench& bench) {
                                    : PairPlan{kKinds.size(), 3, 1.5, 3.5};
 }
 
-struct Run {
-  std::vector<double> percent;   // of one alone, each round
-  std::vector<double> kernels;   // of each tenant, in all rounds
-  std::vector<double> switches;  // a second
-};
-
 void count(Run& run, const std::vector<nlohmann::json>& answers, double window_s, double alone) {
-  run.kernels.resize(answers.size());
+  run.work.resize(answers.size());
   double total = 0;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     total += rate_in_window(answers[i], window_s);
-    run.kernels[i] += answers[i].at("count").get<double>();
+    run.work[i] += answers[i].at("count").get<double>();
   }
   run.percent.push_back(100 * total / alone);
 }
@@ -66,17 +60,6 @@ std::vector<Task> all_saturate(std::size_t tenants, std::size_t load) {
   std::vector<Task> tasks;
   for (std::size_t i = 0; i < tenants; ++i) tasks.push_back(saturating(i, load));
   return tasks;
-}
-
-void add_rows(Sharing& sharing, const Run& run, const std::string& who, bool judged) {
-  const auto target = [&](const Target& value) {
-    return judged ? std::optional(value) : std::nullopt;
-  };
-  sharing.add(who + ", total of one alone", run.percent, "%", target(total_target(sharing)));
-  // A quick round is some ten windows of each, and one more or less is no unfairness.
-  sharing.add(who + ", farthest from equal share", {farthest_from_equal(run.kernels)}, "%",
-              sharing.bench().quick ? std::nullopt : target(kShareTarget));
-  if (!run.switches.empty()) sharing.add(who + ", switches", run.switches, "1/s");
 }
 
 class Pairs {
@@ -167,6 +150,17 @@ double farthest_from_equal(const std::vector<double>& shares) {
   double farthest = 0;
   for (const double share : shares) farthest = std::max(farthest, std::fabs(share / equal - 1));
   return 100 * farthest;
+}
+
+void add_rows(Sharing& sharing, const Run& run, const std::string& who, bool judged) {
+  const auto target = [&](const Target& value) {
+    return judged ? std::optional(value) : std::nullopt;
+  };
+  sharing.add(who + ", total of one alone", run.percent, "%", target(total_target(sharing)));
+  // A quick round is some ten windows of each, and one more or less is no unfairness.
+  sharing.add(who + ", farthest from equal share", {farthest_from_equal(run.work)}, "%",
+              sharing.bench().quick ? std::nullopt : target(kShareTarget));
+  if (!run.switches.empty()) sharing.add(who + ", switches", run.switches, "1/s");
 }
 
 }  // namespace pair_case

@@ -2,6 +2,7 @@
 // What the parts of the case `pair` share: when tenants count as having lost nothing, and as equal.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "bench/cases/sharing_part.h"
@@ -15,6 +16,13 @@ inline const Target kShareTarget = {std::nullopt, 2};
 
 // Of these amounts, how far the one that is farthest from their mean is from it, in percent.
 double farthest_from_equal(const std::vector<double>& shares);
+
+struct Run {
+  std::vector<double> percent;   // of one alone, each round
+  std::vector<double> work;      // of each tenant, in all rounds
+  std::vector<double> switches;  // a second; empty: not counted
+};
+void add_rows(Sharing& sharing, const Run& run, const std::string& who, bool judged);
 
 // PyTorch's matmul and add as tenants; nothing if no folder of programs was given.
 void measure_python_pairs(Sharing& sharing);

@@ -1,66 +1,113 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of PyTorch processes: loading PyTorch takes longer than measuring it, so there is one round
-// of each kind, and it is long.
+// Pairs of PyTorch processes: loading PyTorch takes longer than measuring it, so each is loaded
+// once and works when it is its turn.
 #include <array>
+#include <memory>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "bench/cases/pair_part.h"
 #include "bench/python_program.h"
+#include "bench/python_turns.h"
 
 namespace nvs::bench::pair_case {
 namespace {
 
 constexpr std::array<const char*, 2> kPythonKinds = {"mm", "add"};
 constexpr std::array<std::size_t, 2> kPythonTenantCounts = {2, 4};
+constexpr std::size_t kPythonTenantsMax = 4;
 
-constexpr double kAloneSeconds = 8;
-constexpr double kDriverSeconds = 4;
 // Shares are counted in whole windows, of which there are half as many with twice the tenants.
-constexpr double kSecondsEach = 5;
-
-void measure_kind(Sharing& sharing, const PythonPrograms& python, const std::string& kind) {
-  sharing.begin_section("PyTorch, tq.py " + kind);
-  const double part = sharing.bench().quick ? 0.5 : 1;
-  const auto measure = [&](std::size_t count, double seconds,
-                           const Child::Environment& environment) {
-    using enum PythonPrograms::Start;
-    const std::vector<Child::Environment> each(count, environment);
-    return python.start(kind, seconds * part, each, count > 1 ? common : at_once).rates();
-  };
-  sharing.step(fmt::format("tq.py {} alone", kind));
-  const double alone = measure(1, kAloneSeconds, bare_tenant())[0];
-  sharing.add("one tenant alone", {alone}, "it/s");
-  const auto together = [&](std::size_t count, const char* who, double seconds,
-                            const Child::Environment& environment, bool judged) {
-    sharing.step(fmt::format("tq.py {}, {}, {} tenants", kind, who, count));
-    const std::vector<double> rates = measure(count, seconds, environment);
-    const double total = std::accumulate(rates.begin(), rates.end(), 0.0);
-    const std::string label = fmt::format("{} tenants, {}", count, who);
-    sharing.add(label + ", total of one alone", {100 * total / alone}, "%",
-                judged ? std::optional(total_target(sharing)) : std::nullopt);
-    sharing.add(label + ", farthest from equal share", {farthest_from_equal(rates)}, "%",
-                judged ? std::optional(kShareTarget) : std::nullopt);
-  };
-  for (const std::size_t count : kPythonTenantCounts) {
-    const double seconds = kSecondsEach * static_cast<double>(count);
-    together(count, "nvshare", seconds, sharing.daemon().tenant(), true);
-    together(count, "driver", kDriverSeconds, bare_tenant(), false);
-  }
+struct PythonPlan {
+  int rounds;
+  double short_s;
+  double tenant_s;  // of a round under the daemon, for each tenant
+};
+PythonPlan python_plan_for(const Bench& bench) {
+  return bench.quick ? PythonPlan{1, 2, 1.5} : PythonPlan{3, 3, 3.5};
 }
+// tq.py makes its data before the common start.
+constexpr double kReadySeconds = 1.5;
+
+class PythonPairs {
+ public:
+  PythonPairs(Sharing& sharing, const PythonPrograms& python, const std::string& kind)
+      : sharing_(sharing), kind_(kind), plan_(python_plan_for(sharing.bench())) {
+    sharing_.begin_section("PyTorch, tq.py " + kind);
+    sharing_.step(fmt::format("tq.py {}, loading", kind));
+    for (std::size_t i = 0; i < kPythonTenantsMax; ++i) {
+      bare_.push_back(std::make_unique<PythonTurns>(python.tq(), kind, bare_tenant()));
+      shared_.push_back(
+          std::make_unique<PythonTurns>(python.tq(), kind, sharing.daemon().tenant()));
+    }
+    for (const Processes* processes : {&bare_, &shared_}) {
+      for (const auto& process : *processes) process->wait_until_ready();
+    }
+  }
+
+  void measure() {
+    std::vector<double> alone_rates;
+    std::array<Run, kPythonTenantCounts.size()> windows;
+    std::array<Run, kPythonTenantCounts.size()> slicing;
+    for (int round = 0; round < plan_.rounds; ++round) {
+      sharing_.step(fmt::format("tq.py {} alone", kind_));
+      const double alone = bare_[0]->rate(plan_.short_s);
+      alone_rates.push_back(alone);
+      for (std::size_t i = 0; i < kPythonTenantCounts.size(); ++i) {
+        const std::size_t tenants = kPythonTenantCounts[i];
+        sharing_.step(fmt::format("tq.py {}, nvshare, {} tenants", kind_, tenants));
+        together(windows[i], shared_, tenants, plan_.tenant_s * static_cast<double>(tenants),
+                 alone);
+        sharing_.step(fmt::format("tq.py {}, driver, {} tenants", kind_, tenants));
+        together(slicing[i], bare_, tenants, plan_.short_s, alone);
+      }
+    }
+    sharing_.add("one tenant alone", alone_rates, "it/s");
+    for (std::size_t i = 0; i < kPythonTenantCounts.size(); ++i) {
+      add_rows(sharing_, windows[i], fmt::format("{} tenants, nvshare", kPythonTenantCounts[i]),
+               true);
+      add_rows(sharing_, slicing[i], fmt::format("{} tenants, driver", kPythonTenantCounts[i]),
+               false);
+    }
+  }
+
+ private:
+  using Processes = std::vector<std::unique_ptr<PythonTurns>>;
+
+  static void together(Run& run, Processes& processes, std::size_t count, double seconds,
+                       double alone) {
+    run.work.resize(count);
+    const double at = unix_seconds() + kReadySeconds;
+    for (std::size_t i = 0; i < count; ++i) processes[i]->start(seconds, at);
+    double total = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double rate = processes[i]->finish();
+      total += rate;
+      run.work[i] += rate;
+    }
+    run.percent.push_back(100 * total / alone);
+  }
+
+  Sharing& sharing_;
+  std::string kind_;
+  PythonPlan plan_;
+  Processes bare_;
+  Processes shared_;
+};
 
 }  // namespace
 
 int python_steps(const Bench& bench) {
-  const auto each_kind = static_cast<int>(1 + 2 * kPythonTenantCounts.size());
-  return bench.python.empty() ? 0 : static_cast<int>(kPythonKinds.size()) * each_kind;
+  if (bench.python.empty()) return 0;
+  const auto each_round = static_cast<int>(1 + 2 * kPythonTenantCounts.size());
+  return static_cast<int>(kPythonKinds.size()) * (1 + python_plan_for(bench).rounds * each_round);
 }
 
 void measure_python_pairs(Sharing& sharing) {
   const std::unique_ptr<PythonPrograms> python = python_programs(sharing);
   if (!python) return;
-  for (const char* kind : kPythonKinds) measure_kind(sharing, *python, kind);
+  for (const char* kind : kPythonKinds) PythonPairs(sharing, *python, kind).measure();
 }
 
 }  // namespace nvs::bench::pair_case

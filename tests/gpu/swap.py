@@ -8,12 +8,14 @@ parts:
   soak        two workloads of 3 GiB on 4 GiB that rewrite all they have: a row every 20 s, and
               whether descriptors, mappings or memory grew; 200 changes of turn, data right
   first       12 GiB, 1 GiB and 12 GiB, one after the other, on 16 GiB: each swap-out's time; the
-              first one of a tenant may take twice as long as later ones
+              first one of a tenant, 12 s after it was not alone, may take twice as long as
+              later ones
   jax         JAX with its usual preallocation beside 12 GiB on 24 GiB: what of it is copied
   allocators  cudaMallocAsync and expandable segments of PyTorch, CuPy's async pool, each twice
 
-Turns are of 1 s (jax: 2 s). Prints a table as Markdown, each row as soon as it is known, so that a
-run that is cut off shows what it had. A framework that is missing is said and its rows are skipped.
+Turns are of 1 s (first: 12 s, jax: 2 s). Prints a table as Markdown, each row as soon as it is
+known, so that a run that is cut off shows what it had. A framework that is missing is said and its
+rows are skipped.
 A swap-out is what `nvsharectl trace` shows as `moving out`; parts close together count as one.
 
 exit status: 0 every target is met, 1 one is missed or nothing was measured, 2 wrong usage
