@@ -27,7 +27,6 @@ namespace {
 using namespace nvs::programs;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20U;
-constexpr std::size_t kChunk = 64 * kMiB;
 constexpr double kKernelUs = 1700;
 constexpr std::uint64_t kRequestElements = 4096;
 
@@ -45,10 +44,11 @@ constexpr char kUsage[] =
 
 struct Size {
   std::size_t host = 1024 * kMiB;
+  std::size_t chunk = 64 * kMiB;
   double beside_us = 700'000;
   int kernels = 50;
 };
-constexpr Size kQuick{.host = 64 * kMiB, .beside_us = 20'000, .kernels = 2};
+constexpr Size kQuick{.host = 64 * kMiB, .chunk = 2 * kMiB, .beside_us = 20'000, .kernels = 2};
 
 void must(const Driver& driver, CUresult result, const char* call) { driver.check(result, call); }
 #define MUST(driver, function, ...) must(driver, (driver).function(__VA_ARGS__), #function)
@@ -162,10 +162,10 @@ constexpr int kOver = -1;
 // What a swap is made of, each once.
 class Parts {
  public:
-  Parts() : driver_(gpu_.driver()) {
-    MUST(driver_, cuMemAddressReserve, &range_, kChunk, 0, 0, 0);
+  explicit Parts(std::size_t chunk) : chunk_(chunk), driver_(gpu_.driver()) {
+    MUST(driver_, cuMemAddressReserve, &range_, chunk_, 0, 0, 0);
     void* host = nullptr;
-    MUST(driver_, cuMemHostAlloc, &host, kChunk, 0);
+    MUST(driver_, cuMemHostAlloc, &host, chunk_, 0);
     host_ = host;
   }
 
@@ -178,31 +178,32 @@ class Parts {
     who.location = what.location;
     who.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     CUmemGenericAllocationHandle pages{};
-    MUST(driver_, cuMemCreate, &pages, kChunk, &what, 0);
-    MUST(driver_, cuMemMap, range_, kChunk, 0, pages, 0);
-    MUST(driver_, cuMemSetAccess, range_, kChunk, &who, 1);
-    MUST(driver_, cuMemUnmap, range_, kChunk);
+    MUST(driver_, cuMemCreate, &pages, chunk_, &what, 0);
+    MUST(driver_, cuMemMap, range_, chunk_, 0, pages, 0);
+    MUST(driver_, cuMemSetAccess, range_, chunk_, &who, 1);
+    MUST(driver_, cuMemUnmap, range_, chunk_);
     MUST(driver_, cuMemRelease, pages);
   }
   void copy_out() {
-    MUST(driver_, cuMemcpyDtoHAsync_v2, host_, gpu_.memory(), kChunk, gpu_.stream());
+    MUST(driver_, cuMemcpyDtoHAsync_v2, host_, gpu_.memory(), chunk_, gpu_.stream());
     MUST(driver_, cuStreamSynchronize, gpu_.stream());
   }
   void copy_in() {
-    MUST(driver_, cuMemcpyHtoDAsync_v2, gpu_.memory(), host_, kChunk, gpu_.stream());
+    MUST(driver_, cuMemcpyHtoDAsync_v2, gpu_.memory(), host_, chunk_, gpu_.stream());
     MUST(driver_, cuStreamSynchronize, gpu_.stream());
   }
   // A kernel about as long as hashing a chunk.
   void kernel() {
-    gpu_.launch(kChunk / sizeof(float));
+    gpu_.launch(chunk_ / sizeof(float));
     MUST(driver_, cuStreamSynchronize, gpu_.stream());
   }
   void kernels() {
-    for (int i = 0; i < 128; ++i) gpu_.launch(kChunk / sizeof(float));
+    for (int i = 0; i < 128; ++i) gpu_.launch(chunk_ / sizeof(float));
     MUST(driver_, cuStreamSynchronize, gpu_.stream());
   }
 
  private:
+  std::size_t chunk_;
   Gpu gpu_;
   const Driver& driver_;
   CUdeviceptr range_ = 0;
@@ -223,9 +224,9 @@ constexpr Part kParts[] = {
     {"128 of them in one go, every 200 ms", &Parts::kernels, 200'000},
 };
 
-void do_parts(Shared& shared) {
+void do_parts(Shared& shared, const Size& size) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  Parts parts;
+  Parts parts(size.chunk);
   shared.ready = true;
   for (int part = 0; (part = shared.part) != kOver;) {
     const double begin = now_us();
@@ -242,7 +243,7 @@ void beside(const Size& size) {
   auto& shared = *new (page) Shared{};
   const pid_t child = fork();
   if (child == 0) {
-    do_parts(shared);
+    do_parts(shared, size);
     _exit(0);
   }
   Gpu gpu;
@@ -264,7 +265,9 @@ void beside(const Size& size) {
                 took_us[took_us.size() / 2], took_us[took_us.size() * 99 / 100], took_us.back());
   }
   shared.part = kOver;
-  waitpid(child, nullptr, 0);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status != 0) fail("the other process", "it did not get to its end");
 }
 
 }  // namespace
