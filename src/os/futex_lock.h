@@ -12,8 +12,10 @@ namespace nvs::os {
 class FutexLock {
  public:
   void lock() {
-    uint32_t seen = kFree;
-    if (word_.compare_exchange_strong(seen, kTaken, std::memory_order_acquire)) return;
+    for (int i = 0; i < kSpins; ++i) {
+      if (word_.load(std::memory_order_relaxed) == kFree && try_lock()) return;
+      relax();
+    }
     while (word_.exchange(kAwaited, std::memory_order_acquire) != kFree) {
       futex_wait(address(), kAwaited);
     }
@@ -35,6 +37,8 @@ class FutexLock {
   static constexpr uint32_t kFree = 0;
   static constexpr uint32_t kTaken = 1;
   static constexpr uint32_t kAwaited = 2;
+  // Most of what is done under a lock takes a few microseconds, and to be woken up takes 50.
+  static constexpr int kSpins = 400;
 
   const volatile uint32_t* address() const {
     return reinterpret_cast<const volatile uint32_t*>(&word_);

@@ -34,6 +34,8 @@ constexpr std::int64_t kCappedLook_ns = kMillisecond_ns;
 // A thread that was just woken up needs this to submit, at most; mostly it takes some 20 us.
 constexpr std::int64_t kTimeToBegin_ns = kMillisecond_ns;
 constexpr std::int64_t kBeginLook_ns = 20 * kMicrosecond_ns;
+// Guesses of what is queued may be wrong.
+constexpr std::int64_t kSteadyLook_ns = kMillisecond_ns;
 // The end of a short burst that somebody waits for is not slept through.
 constexpr std::int64_t kSpinBelow_ns = 30 * kMicrosecond_ns;
 
@@ -79,6 +81,15 @@ struct Pause {
   bool begun;  // it has submitted something in this window
   std::int64_t look_again_ns;
 };
+
+// Each look may meet the program where it submits. One that hardly ever pauses is let be until all
+// that it has queued should be done.
+std::int64_t look_again_in(const flow::Look& look) {
+  if (look.sleeps_long) return look.look_again_ns <= kSpinBelow_ns ? 0 : look.look_again_ns;
+  const std::int64_t queued_ns = std::min<std::int64_t>(look.remaining_ns, kSteadyLook_ns);
+  return std::max<std::int64_t>(look.look_again_ns, queued_ns);
+}
+
 Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
   const std::int64_t open_ns = now_ns - mine.opened_ns;
   const bool has_begun = look.quiet_ns < open_ns;
@@ -91,10 +102,7 @@ Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
   if (look.done && quiet_ns >= patience_ns) return {true, has_begun, kIdleUnwatched_ns};
   if (!mine.awaited) return {false, has_begun, mine.capped ? kCappedLook_ns : kIdleUnwatched_ns};
   if (!has_begun) return {false, false, kBeginLook_ns};
-  if (!look.done) {
-    const bool spins = look.sleeps_long && look.look_again_ns <= kSpinBelow_ns;
-    return {false, true, spins ? 0 : look.look_again_ns};
-  }
+  if (!look.done) return {false, true, look_again_in(look)};
   const std::int64_t left_ns = patience_ns - quiet_ns;
   return {false, true, left_ns <= kNextRequest_ns ? 0 : left_ns};
 }
