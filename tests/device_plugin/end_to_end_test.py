@@ -131,10 +131,8 @@ class EndToEnd(PluginCase):
         tenant = self.wait_for_tenant(name="lab/train", standing="verified", cap=30, runs=True)
         self.assertEqual(tenant["limits"]["memory"], {"value": "6Gi", "source": "annotation"})
         self.assertEqual(tenant["kubernetes"]["container"], "main")
-        before = time.monotonic()
         self.server.put("train", gpu_core_limit="60", gpu_memory_limit="6Gi")
         self.wait_for_tenant(name="lab/train", cap=60)
-        print(f"a changed annotation is in force after {time.monotonic() - before:.3f} s")
         self.server.put("train")
         self.wait_for_tenant(name="lab/train", cap=80)  # the node's default
         # It runs on, and is known, whatever restarts.
@@ -148,6 +146,22 @@ class EndToEnd(PluginCase):
         self.start_daemon()
         self.wait_for_tenant(name="lab/train", standing="verified", cap=20, runs=True)
         self.assertIsNone(process.poll())
+
+    def test_a_changed_annotation_is_in_force_within_300_ms(self):
+        """The fastest of several: a machine that has much to do may be late, and not always. Each
+        change is made when the one before is in force, so that whoever only looked from time to
+        time would be late by all of that time, every time."""
+        self.server.put("train", uid=UIDS["train"], gpu_core_limit="30")
+        self.start()
+        self.run_pod("train", self.admit("train"))
+        self.wait_for_tenant(name="lab/train", standing="verified", cap=30, runs=True)
+        delays_s = []
+        for cap in range(41, 51):
+            before = time.monotonic()
+            self.server.put("train", gpu_core_limit=str(cap))
+            self.wait_for_tenant(name="lab/train", cap=cap)
+            delays_s.append(time.monotonic() - before)
+        self.assertLess(min(delays_s), 0.3, delays_s)
 
     def test_a_pod_has_what_it_asked_for_whatever_its_environment_says(self):
         self.server.put("train", uid=UIDS["train"])
