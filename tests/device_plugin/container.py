@@ -5,6 +5,8 @@ machine's own files, a cgroup named as the kubelet names them, variables. Needs 
 import os
 import subprocess
 
+from cdi_edits import edits_of
+
 SETUP = """set -e
 echo $$ > "$1"
 shift
@@ -19,8 +21,8 @@ while [ "$1" != -- ]; do
   place=$root$(chroot "$root" realpath -m "$2")
   if [ -d "$1" ]; then mkdir -p "$place"; else mkdir -p "$(dirname "$place")"; touch "$place"; fi
   mount --bind "$1" "$place"
-  mount -o remount,bind,ro "$place"
-  shift 2
+  mount -o "remount,bind,$3" "$place"
+  shift 3
 done
 shift
 exec chroot "$root" "$@"
@@ -38,17 +40,24 @@ def missing():
     return done.stderr if done.returncode != 0 else ""
 
 
-def start(place, group, mounts, command, environment, shared=()):
-    """The command in a container. `mounts` are (host path, container path), `shared` folders that
-    are as they are outside."""
+def start(place, group, answer, cdi_folder, command, environment, shared=()):
+    """The command in a container with what Allocate answered. `environment` is the node's and the
+    pod's, `shared` are folders that are as they are outside."""
     place.mkdir()
+    edits = edits_of(cdi_folder, [device.name for device in answer.cdi_devices])
+    mounts = [(one.host_path, one.container_path, ["ro"]) for one in answer.mounts]
+    assert all(one.read_only for one in answer.mounts), answer.mounts
+    words = []
+    for source, target, options in mounts + edits.mounts:
+        words += [source, target, ",".join(word for word in options if word != "bind")]
+    # The pod's own variables count more than the plugin's, and CDI's more than the pod's.
+    variables = {**dict(answer.envs), **environment, **edits.variables}
+    inside = ["env", "-i", *(f"{name}={value}" for name, value in variables.items())]
     shown = " ".join(["/proc", "/sys", "/dev", *map(str, shared)])
-    words = [str(word) for pair in mounts for word in pair]
     wrapped = ["unshare", "--mount", "--propagation", "private", "bash", "-c", SETUP, "container"]
     processes = group.container / "cgroup.procs"
     return subprocess.Popen(
-        [*wrapped, str(processes), str(place), shown, *words, "--", *map(str, command)],
-        env=environment,
+        [*wrapped, str(processes), str(place), shown, *words, "--", *inside, *map(str, command)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -6,6 +6,7 @@ containers, the library in them, workloads on simulated GPUs, daemon, API server
 usage: end_to_end_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 """
 
+import itertools
 import json
 import pathlib
 import subprocess
@@ -27,11 +28,16 @@ UIDS = {
     "train": "0a1b2c3d-1111-2222-3333-444455556666",
     "serve": "99999999-1111-2222-3333-444455556666",
 }
+OWN_LIBRARY = "libresolv.so.2"  # of a pod; every machine has it, and no workload needs it
+NUMBERS = itertools.count()
 WORKLOAD = BUILD / "bin/nvshare-workload"
 
 
-class EndToEnd(PluginCase):
+class EndToEnd:
+    """Whatever way containers get the library by."""
+
     gpus = 1
+    injection = None
 
     def setUp(self):
         if reason := container.missing():
@@ -77,23 +83,31 @@ class EndToEnd(PluginCase):
         """What the kubelet has a runtime make a container of."""
         return self.kubelet.admit(pod, nvshare_com__gpu=1, **more)[GPU]
 
-    def run_pod(self, pod, answer, **more):
-        """A workload in a container of the pod, until it is killed."""
+    def start_plugin(self, *arguments):
+        return self.start("--injection", self.injection, *arguments)
+
+    def run_pod(self, pod, answer, **own):
+        """A workload in a container of the pod, until it is killed; `own` is of the pod's spec."""
         group = PodGroup(UIDS[pod])
         self.addCleanup(group.remove)
-        mounts = [(one.host_path, one.container_path) for one in answer.mounts]
-        self.assertTrue(all(one.read_only for one in answer.mounts))
         visible = {"CUDA_VISIBLE_DEVICES": answer.envs["NVIDIA_VISIBLE_DEVICES"]}
         process = container.start(
-            self.folder / f"container-{pod}",
+            self.folder / f"container-{next(NUMBERS)}",
             group,
-            mounts,
+            answer,
+            self.folder / "cdi",
             [WORKLOAD, "add-small", "--driver", BUILD / "lib/sim/libcuda.so.1", "--seconds", 600],
-            environment(**self.variables, **dict(answer.envs), **visible, **more),
+            environment(**self.variables, **visible, **own),
             shared=[BUILD],
         )
         self.addCleanup(self.kill, process)
         return process
+
+    @staticmethod
+    def libraries(process):
+        """The names of the files that it has mapped."""
+        lines = pathlib.Path(f"/proc/{process.pid}/maps").read_text("utf-8").splitlines()
+        return {pathlib.Path(line.split(maxsplit=5)[-1]).name for line in lines}
 
     def status(self):
         answer = ask_admin(self.folder / "run", PATIENCE_S, command="status")
@@ -125,9 +139,9 @@ class EndToEnd(PluginCase):
 
     def test_a_pod_has_what_its_annotations_say(self):
         self.server.put("train", uid=UIDS["train"], gpu_core_limit="30", gpu_memory_limit="6Gi")
-        plugin = self.start()
-        # A preload of the pod's own stands beside ours.
-        process = self.run_pod("train", self.admit("train"), LD_PRELOAD="libm.so.6")
+        plugin = self.start_plugin()
+        answer = self.admit("train")
+        process = self.run_pod("train", answer)
         tenant = self.wait_for_tenant(name="lab/train", standing="verified", cap=30, runs=True)
         self.assertEqual(tenant["limits"]["memory"], {"value": "6Gi", "source": "annotation"})
         self.assertEqual(tenant["kubernetes"]["container"], "main")
@@ -137,7 +151,7 @@ class EndToEnd(PluginCase):
         self.wait_for_tenant(name="lab/train", cap=80)  # the node's default
         # It runs on, and is known, whatever restarts.
         plugin.end()
-        self.start()
+        self.start_plugin()
         self.kubelet.restart()
         self.server.put("train", gpu_core_limit="20")
         self.wait_for_tenant(name="lab/train", standing="verified", cap=20)
@@ -146,13 +160,18 @@ class EndToEnd(PluginCase):
         self.start_daemon()
         self.wait_for_tenant(name="lab/train", standing="verified", cap=20, runs=True)
         self.assertIsNone(process.poll())
+        # Its container is restarted with what the kubelet was told when it was new.
+        self.kill(process)
+        self.wait_until(lambda: not self.status()["tenants"], "the end of the first one")
+        self.run_pod("train", answer)
+        self.wait_for_tenant(name="lab/train", standing="verified", cap=20, runs=True)
 
     def test_a_changed_annotation_is_in_force_within_300_ms(self):
         """The fastest of several: a machine that has much to do may be late, and not always. Each
         change is made when the one before is in force, so that whoever only looked from time to
         time would be late by all of that time, every time."""
         self.server.put("train", uid=UIDS["train"], gpu_core_limit="30")
-        self.start()
+        self.start_plugin()
         self.run_pod("train", self.admit("train"))
         self.wait_for_tenant(name="lab/train", standing="verified", cap=30, runs=True)
         delays_s = []
@@ -165,7 +184,7 @@ class EndToEnd(PluginCase):
 
     def test_a_pod_has_what_it_asked_for_whatever_its_environment_says(self):
         self.server.put("train", uid=UIDS["train"])
-        self.start("--cores")
+        self.start_plugin("--cores")
         self.wait_until(lambda: self.kubelet.allocatable("nvshare.com/gpu-core") == 100, "cores")
         answer = self.admit("train", nvshare_com__gpu_core=40)
         self.run_pod("train", answer, NVSHARE_GPU_CORE_LIMIT="90")
@@ -175,11 +194,54 @@ class EndToEnd(PluginCase):
     def test_who_takes_anothers_slot_gets_the_nodes_default(self):
         self.server.put("train", uid=UIDS["train"], gpu_core_limit="10")
         self.server.put("serve", uid=UIDS["serve"], gpu_core_limit="100")
-        self.start()
+        self.start_plugin()
         answer = self.admit("train")
         # A container of a pod that was given nothing, with what the other one was given.
         self.run_pod("serve", answer)
         self.wait_for_tenant(standing="unverified", cap=80, runs=True)
+
+
+class PreloadFile(EndToEnd):
+    """/etc/ld.so.preload is mounted: a preload of the pod's own is beside ours."""
+
+    def test_a_pod_may_have_a_preload_of_its_own(self):
+        self.server.put("train", uid=UIDS["train"], gpu_core_limit="30")
+        self.start_plugin()
+        process = self.run_pod("train", self.admit("train"), LD_PRELOAD=OWN_LIBRARY)
+        self.wait_for_tenant(name="lab/train", standing="verified", cap=30, runs=True)
+        self.assertLessEqual({"libnvshare.so", OWN_LIBRARY}, self.libraries(process))
+
+
+class LdSoPreload(PreloadFile, PluginCase):
+    injection = "ld-so-preload"
+
+
+class CdiCri(PreloadFile, PluginCase):
+    injection = "cdi-cri"
+
+    def test_what_a_container_has_of_us_is_from_the_file(self):
+        self.start_plugin()
+        answer = self.admit("train")
+        self.assertEqual(list(answer.mounts), [])
+        self.assertEqual(set(answer.envs), {"NVIDIA_VISIBLE_DEVICES", "NVSHARE_SLOT"})
+        process = self.run_pod("train", answer, NVSHARE_CDI="the pod's")
+        self.wait_for_tenant(runs=True)
+        variables = pathlib.Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+        self.assertIn(b"NVSHARE_CDI=1", variables)
+        (self.folder / "cdi/nvshare.com-gpu.json").unlink()
+        with self.assertRaisesRegex(AssertionError, "unresolvable CDI device nvshare.com/gpu=GPU"):
+            self.run_pod("train", answer)
+
+
+class Env(EndToEnd, PluginCase):
+    injection = "env"
+
+    def test_a_pod_with_a_preload_of_its_own_is_not_shared(self):
+        self.start_plugin()
+        process = self.run_pod("train", self.admit("train"), LD_PRELOAD=OWN_LIBRARY)
+        self.wait_until(lambda: "libcuda.so.1" in self.libraries(process), "the driver")
+        self.assertIn(OWN_LIBRARY, self.libraries(process))
+        self.assertNotIn("libnvshare.so", self.libraries(process))
 
 
 if __name__ == "__main__":
