@@ -14,6 +14,7 @@ SKIPPED = 77
 HEADER = "# Written by tools/gen_kustomize.py from the chart; change deploy/helm/nvshare instead.\n"
 # Which of the chart's files, with which values, go where.
 BASE_FILES = ("scheduler.yaml", "device-plugin.yaml", "rbac.yaml", "quota.yaml")
+NODE_LABELS = {"nodeLabels": "nfd"}
 MONITORING = {"metrics": {"enabled": True, "serviceMonitor": {"enabled": True}}}
 
 sys.path.insert(0, str(ROOT / "tools/helm"))
@@ -29,12 +30,39 @@ def without_hooks(manifest):
     return manifest
 
 
-def write_yaml(manifests):
+def dump(documents):
     import template_functions  # needs python3-yaml
     import yaml
 
     options = {"Dumper": template_functions.Dumper, "sort_keys": False, "width": 1_000_000}
-    return HEADER + yaml.dump_all(map(without_hooks, manifests), **options)
+    return HEADER + yaml.dump_all(documents, **options)
+
+
+def write_yaml(manifests):
+    return dump(map(without_hooks, manifests))
+
+
+def cleanup_of(chart, texts):
+    """The pods that remove what is left on nodes; who waits for them is Helm's alone."""
+    manifests = chart.load_documents(texts["cleanup.yaml"])
+    return next(one for one in manifests if one["kind"] == "DaemonSet")
+
+
+def cleanup_patch(old, new):
+    """Makes the one from the other: in what its script does, and the volumes that it has for it."""
+    at = "/spec/template/spec"
+    old, new = (one["spec"]["template"]["spec"] for one in (old, new))
+    (before,), (after,) = old["initContainers"], new["initContainers"]
+    patch = [{"op": "test", "path": f"{at}/initContainers/0/args", "value": before["args"]}]
+    patch.append({"op": "replace", "path": f"{at}/initContainers/0/args", "value": after["args"]})
+    lists = (
+        (f"{at}/initContainers/0/volumeMounts/-", before["volumeMounts"], after["volumeMounts"]),
+        (f"{at}/volumes/-", old["volumes"], new["volumes"]),
+    )
+    for path, had, has in lists:
+        added = [one for one in has if one not in had]
+        patch += [{"op": "add", "path": path, "value": one} for one in added]
+    return patch
 
 
 def files():
@@ -45,9 +73,11 @@ def files():
     texts = nvshare.render(Service="kustomize")
     for name in BASE_FILES:
         yield KUSTOMIZE / "base" / name, write_yaml(chart.load_documents(texts[name]))
-    cleanup = chart.load_documents(texts["cleanup.yaml"])
-    pods = [one for one in cleanup if one["kind"] == "DaemonSet"]
-    yield KUSTOMIZE / "cleanup/cleanup.yaml", write_yaml(pods)
+    cleanup = cleanup_of(chart, texts)
+    yield KUSTOMIZE / "cleanup/cleanup.yaml", write_yaml([cleanup])
+    labelled = cleanup_of(chart, nvshare.render(NODE_LABELS, Service="kustomize"))
+    patch = cleanup_patch(cleanup, labelled)
+    yield KUSTOMIZE / "overlays/node-labels/cleanup/cleanup.yaml", dump([patch])
     texts = nvshare.render(MONITORING, ["monitoring.coreos.com/v1"], Service="kustomize")
     monitoring = chart.load_documents(texts["monitoring.yaml"])
     yield KUSTOMIZE / "overlays/monitoring/monitoring.yaml", write_yaml(monitoring)

@@ -121,6 +121,17 @@ class Kustomize(DeployCase):
         of_base = self.one(self.render("base"), "Namespace")
         self.assertEqual(self.one(manifests, "Namespace"), of_base)
 
+    def test_node_labels(self):
+        """What it writes is removed with it, as the chart does it."""
+        values = {"nodeLabels": "nfd"}
+        self.assert_is_the_chart("overlays/node-labels", values)
+        manifests = self.render("overlays/node-labels/cleanup")
+        pods = self.one(manifests, "DaemonSet")
+        self.assertIn("/features.d/nvshare", pod_of(pods)["initContainers"][0]["args"][0])
+        rendered = self.chart.manifests(values, Service="kustomize")
+        of_chart = self.one(rendered, "DaemonSet", "nvshare-cleanup")
+        self.assertEqual(pods["spec"], of_chart["spec"])
+
     def test_patch_of_what_has_changed_fails(self):
         """Rather than changing another argument."""
         path = Path(self.folder) / "base/device-plugin.yaml"

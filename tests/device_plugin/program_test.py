@@ -135,6 +135,29 @@ class Settings(PluginCase):
         plugin.end()
         self.start(*flags, "--config", "many", resource=NVIDIA_GPU, devices=18)
 
+    def test_labels_of_the_node_are_in_a_file_while_it_runs(self):
+        def labels(replicas):
+            return (
+                f"nvshare.com/gpu.count=2\nnvshare.com/gpu.replicas={replicas}\n"
+                "nvshare.com/gpu.sharing-strategy=nvshare\n"
+            )
+
+        config = self.write("config", time_slicing(4))
+        folder = self.folder / "features.d"
+        folder.mkdir()
+        file = folder / "nvshare"
+        flags = ("--config-file", config, "--node-labels-file", file)
+        plugin = self.start(*flags, resource=NVIDIA_GPU, devices=8)
+        self.assertEqual(file.read_text("ascii"), labels(4))
+        # Others read it, in containers that have other users.
+        self.assertEqual(file.stat().st_mode & 0o777, 0o644)
+        config.write_text(time_slicing(6))
+        plugin.process.send_signal(signal.SIGHUP)
+        self.wait_for_devices(12, NVIDIA_GPU)
+        self.assertEqual(file.read_text("ascii"), labels(6))
+        self.assertEqual(plugin.end(), 0)
+        self.assertEqual(list(folder.iterdir()), [])
+
     def test_no_gpus_are_an_error_or_waited_for(self):
         broken = {"NVSHARE_NVML": "/nonexistent/libnvidia-ml.so.1"}
         plugin = self.launch(**broken)
