@@ -10,8 +10,9 @@ from manifest_rules import pod_spec_of
 
 EXAMPLES = DEPLOY / "examples"
 ANNOTATIONS = {"nvshare.com/gpu-memory-limit", "nvshare.com/gpu-core-limit"}
+GPU = "nvshare.com/gpu"
 RESOURCES = {
-    "nvshare.com/gpu",
+    GPU,
     "nvshare.com/gpu-memory",
     "nvshare.com/gpu-core",
     "nvidia.com/gpu",
@@ -32,7 +33,7 @@ class Examples(DeployCase):
         cls.manifests = {path: read_manifests(path) for path in cls.files}
 
     def test_valid(self):
-        self.assertGreaterEqual(len(self.files), 12)
+        self.assertGreaterEqual(len(self.files), 14)
         for path, manifests in self.manifests.items():
             with self.subTest(path.name):
                 self.assert_valid(manifests)
@@ -48,6 +49,18 @@ class Examples(DeployCase):
                     self.assertLessEqual(set(limits), RESOURCES, path.name)
                     variables = {one["name"] for one in container.get("env", [])}
                     self.assertLessEqual(variables, known, path.name)
+
+    def test_everything_that_can_be_asked_for_has_a_pod_of_its_own(self):
+        """Where there is an example it is of one thing: what a pod asks for beside a GPU."""
+        asked = []
+        for manifests in self.manifests.values():
+            for manifest in manifests:
+                (container,) = pod_spec_of(manifest)[0]["containers"]
+                annotations = set(manifest["metadata"].get("annotations", {}))
+                asked.append(annotations | set(container["resources"]["limits"]) - {GPU})
+        for name in (ANNOTATIONS | RESOURCES) - {GPU}:
+            self.assertIn({name}, asked)
+        self.assertIn(set(), asked, "a GPU alone")
 
     def test_they_run_workloads_that_there_are(self):
         source = (ROOT / "workloads/workload.cpp").read_text("utf-8")
