@@ -19,7 +19,6 @@ import yaml
 from deploy_case import CHART, DEPLOY, DeployCase, chart, pod_of
 
 KUBECTL = shutil.which(os.environ.get("KUBECTL", "kubectl"))
-MONITORING = "monitoring.coreos.com/v1"
 
 
 def kubectl(*words):
@@ -72,7 +71,7 @@ class Kustomize(DeployCase):
 
     def of_the_chart(self, values):
         manifests = self.chart.manifests(
-            {**values, "cleanup": {"enabled": False}}, [MONITORING], Service="kustomize"
+            {**values, "cleanup": {"enabled": False}}, Service="kustomize"
         )
         return in_order(manifests)
 
@@ -96,9 +95,6 @@ class Kustomize(DeployCase):
 
     def test_cdi(self):
         self.assert_is_the_chart("overlays/cdi", self.values_file("cdi"))
-
-    def test_monitoring(self):
-        self.assert_is_the_chart("overlays/monitoring", self.values_file("monitoring"))
 
     def test_time_slicing(self):
         manifests = self.render("overlays/time-slicing")

@@ -9,6 +9,9 @@
 {{- define "nvshare.devicePluginsFolder" -}}/var/lib/kubelet/device-plugins{{- end }}
 {{- define "nvshare.podResourcesFolder" -}}/var/lib/kubelet/pod-resources{{- end }}
 
+{{/* Whether nvshare-scheduler can be asked for metrics: yes or no. */}}
+{{- define "nvshare.servesMetrics" -}}no{{- end }}
+
 {{/* One line for each flag that has a value. */}}
 {{- define "nvshare.flags" -}}
 {{- range $flag, $value := . }}
