@@ -153,14 +153,13 @@ void Node::identify(Tenant& tenant) {
                                                                     : TenantLimits::Trust::full);
   tenant.limits.say(LimitSource::annotation, pod != nullptr ? pod->memory : MemoryWord{});
   tenant.limits.say(LimitSource::annotation, pod != nullptr ? pod->cores : CoresWord{});
-  const SlotUse* use = identity.use;
-  tenant.limits.say(LimitSource::resource, use != nullptr ? use->memory : MemoryWord{});
-  tenant.limits.say(LimitSource::resource, use != nullptr ? use->cores : CoresWord{});
+  tenant.limits.say(LimitSource::resource, identity.memory);
+  tenant.limits.say(LimitSource::resource, identity.cores);
   if (is_new && is_verified) {
     log(Level::info, "tenant verified",
         {{"tenant", tenant.name}, {"container", tenant.container_name}, {"slot", tenant.slot}});
   } else if (is_new && identity.standing == Standing::unverified) {
-    log(Level::warning, "tenant not verified: it gets what the node gives by default",
+    log(Level::warning, "tenant not verified: it gets the lowest of all that is said of it",
         {{"tenant", tenant.name}, {"slot", tenant.slot}, {"reason", identity.reason}});
   }
   const bool is_other = tenant.limits.memory() != before.memory() ||  //

@@ -39,12 +39,13 @@ class NodePodsTest : public ::testing::Test {
     node_->watch_pods();
   }
 
-  const Tenant& join(int client = 1, const std::string& cores = "") {
+  const Tenant& join(int client = 1, const std::string& cores = "",
+                     const std::string& slot = kSlot) {
     Tenant tenant;
     tenant.key = "container:/kubepods/a";
     tenant.name = "python3";
     tenant.pod_uid = kUid;
-    tenant.slot = kSlot;
+    tenant.slot = slot;
     Wishes wishes;
     wishes.core_limit = cores;
     return node_->join(kStart, core::ClientId{static_cast<std::uint64_t>(client)}, 100, tenant,
@@ -140,6 +141,21 @@ TEST_F(NodePodsTest, WhatAContainerAskedForCountsMoreThanItsEnvironment) {
   EXPECT_EQ(tenant.limits.memory().source, LimitSource::resource);
   pod({{"nvshare.com/gpu-core-limit", "40"}}, kube::PodChange::Kind::changed);
   EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{40, LimitSource::annotation}));
+}
+
+TEST_F(NodePodsTest, AWrongSlotLiftsNoLimit) {
+  pod();
+  const SlotUse use{kSlot, {"ml", "train"}, "main", MemoryWord::of({400, 0}), CoresWord::of(30)};
+  node_->update_slots(kStart, {false, false, {use}, {}}, effects_);
+  const Tenant& tenant = join(1, "90", "GPU-1::999");
+  const EffectiveLimit<std::uint32_t> asked{30, LimitSource::resource};
+  EXPECT_EQ(tenant.standing, Standing::unverified);
+  EXPECT_EQ(tenant.limits.cores(), asked) << "its environment has no say";
+  EXPECT_EQ(tenant.limits.memory().value, (MemoryAmount{400, 0}));
+  pod({{"nvshare.com/gpu-core-limit", "40"}}, kube::PodChange::Kind::changed);
+  EXPECT_EQ(tenant.limits.cores(), asked) << "nor have its annotations until it is verified";
+  node_->update_slots(kStart, {true, true, {}, {}}, effects_);
+  EXPECT_EQ(tenant.limits.memory().value, std::nullopt) << "its pod has no slot any more";
 }
 
 TEST_F(NodePodsTest, ABadAnnotationIsSaidAndLeavesTheLimit) {

@@ -27,6 +27,17 @@ class Identity(PodsCase):
         self.say_slots(freed=[SLOT])
         self.wait_for_cores("20", "default")
 
+    def test_a_wrong_slot_lifts_no_limit(self):
+        self.server.start()
+        self.server.put("train", uid=UID)
+        self.start_in_cluster()
+        self.give_slot(memory_bytes=1 << 30, cores=10)
+        forged = SLOT.partition("::")[0] + "::999"
+        self.tenant_in_pod(slot=forged, memory_limit=b"900Gi", core_limit=b"100")
+        tenant = self.wait_for_cores("10", "resource")["tenants"][0]
+        self.assertEqual(tenant["kubernetes"]["standing"], "unverified")
+        self.assertEqual(tenant["limits"]["memory"], {"value": "1Gi", "source": "resource"})
+
     def test_nobody_in_a_pod_administers(self):
         self.server.start()
         self.start_in_cluster()

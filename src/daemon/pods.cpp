@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/pods.h"
 
+#include <algorithm>
 #include <array>
-#include <set>
 #include <utility>
 
 #include "kube/pod_limits.h"
@@ -13,8 +13,13 @@ namespace {
 // In the order of the enumerators.
 constexpr std::array<std::string_view, 3> kStandingWords = {"outside", "verified", "unverified"};
 
-PodIdentity unverified(const KnownPod* pod, const char* reason) {
-  return {Standing::unverified, pod, nullptr, reason};
+void lower(MemoryWord& lowest, const MemoryWord& word) {
+  if (word.is_unset()) return;
+  lowest = lowest.is_unset() ? word : MemoryWord::of(tightest(lowest.value, word.value));
+}
+void lower(CoresWord& lowest, const CoresWord& word) {
+  if (word.is_unset()) return;
+  lowest = lowest.is_unset() ? word : CoresWord::of(std::min(lowest.value, word.value));
 }
 
 }  // namespace
@@ -76,15 +81,26 @@ std::vector<std::string> Pods::uids() const {
 void Pods::use_slot(SlotUse use) {
   std::pair<std::string, PodName> key{use.slot, use.pod};
   if (slots_.size() == kSlotsMax && !slots_.contains(key)) return;
+  slots_of_pods_.emplace(use.pod, use.slot);
   slots_.insert_or_assign(std::move(key), Slot{std::move(use), list_});
 }
 
-void Pods::free_slot(const std::string& slot) {
-  std::erase_if(slots_, [&slot](const auto& entry) { return entry.first.first == slot; });
+template <class Condition>
+void Pods::erase_slots(Condition condition) {
+  std::erase_if(slots_, [&](const auto& entry) {
+    const auto& [slot, pod] = entry.first;
+    if (!condition(slot, entry.second)) return false;
+    slots_of_pods_.erase({pod, slot});
+    return true;
+  });
+}
+
+void Pods::free_slot(const std::string& freed) {
+  erase_slots([&freed](const std::string& slot, const Slot&) { return slot == freed; });
 }
 
 void Pods::end_slots() {
-  std::erase_if(slots_, [this](const auto& entry) { return entry.second.list != list_; });
+  erase_slots([this](const std::string&, const Slot& slot) { return slot.list != list_; });
 }
 
 std::vector<const KnownPod*> Pods::pods_of(const std::string& uid) const {
@@ -96,21 +112,39 @@ std::vector<const KnownPod*> Pods::pods_of(const std::string& uid) const {
   return pictures;
 }
 
+void Pods::lower_to_slots_of(const PodName& pod, PodIdentity& identity) const {
+  auto held = slots_of_pods_.lower_bound({pod, std::string()});
+  for (; held != slots_of_pods_.end() && held->first == pod; ++held) {
+    const SlotUse& use = slots_.at({held->second, pod}).use;
+    lower(identity.memory, use.memory);
+    lower(identity.cores, use.cores);
+  }
+}
+
 PodIdentity Pods::identify(const std::string& uid, const std::string& slot) const {
   if (!asked_ || uid.empty()) return {};
   const std::vector<const KnownPod*> pods = pods_of(uid);
-  if (pods.empty()) return unverified(nullptr, "the API server has not told of its pod");
-  // A picture may be made up, and only the slot proves it: until then it lowers nothing either.
-  const KnownPod* pod = find(uid);
-  if (slot.empty()) return unverified(pod, "it does not say which slot it has (NVSHARE_SLOT)");
   for (const KnownPod* named : pods) {
     const auto held = slots_.find({slot, named->name});
-    if (held != slots_.end()) return {Standing::verified, named, &held->second.use, ""};
+    if (held == slots_.end()) continue;
+    const SlotUse& use = held->second.use;
+    return {Standing::verified, named, &use, "", use.memory, use.cores};
   }
+  // A picture may be made up, and only the slot proves it: until then its annotations lower nothing
+  // either. Slots do: the name of one that is made up has none.
+  PodIdentity identity{Standing::unverified, find(uid)};
+  for (const KnownPod* named : pods) lower_to_slots_of(named->name, identity);
   const auto any = slots_.lower_bound({slot, PodName{}});
-  const bool is_anothers = any != slots_.end() && any->first.first == slot;
-  return unverified(
-      pod, is_anothers ? "its slot is another pod's" : "the kubelet has not told of its slot");
+  if (pods.empty()) {
+    identity.reason = "the API server has not told of its pod";
+  } else if (slot.empty()) {
+    identity.reason = "it does not say which slot it has (NVSHARE_SLOT)";
+  } else if (any != slots_.end() && any->first.first == slot) {
+    identity.reason = "its slot is another pod's";
+  } else {
+    identity.reason = "the kubelet has not told of its slot";
+  }
+  return identity;
 }
 
 }  // namespace nvs::daemon

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,6 +76,10 @@ struct PodIdentity {
   const KnownPod* pod = nullptr;
   const SlotUse* use = nullptr;  // of a verified one
   const char* reason = "";       // of an unverified one
+  // What its container asked for as resources. Of an unverified one nobody knows which container of
+  // its pod it is: what the one asked for that asked for least.
+  MemoryWord memory = {};
+  CoresWord cores = {};
 };
 
 class Pods {
@@ -116,11 +121,15 @@ class Pods {
   // Whom the uid of a cgroup may mean. Of a pod from a file there may be several pictures, all but
   // one of them made up.
   std::vector<const KnownPod*> pods_of(const std::string& uid) const;
+  void lower_to_slots_of(const PodName& pod, PodIdentity& identity) const;
+  template <class Condition>
+  void erase_slots(Condition condition);
 
   bool asked_ = false;
   std::map<std::string, KnownPod> pods_;  // by the API server's uid
   // A slot may be two pods', where the plugin's settings gave its resource another name.
   std::map<std::pair<std::string, PodName>, Slot> slots_;
+  std::set<std::pair<PodName, std::string>> slots_of_pods_;  // the same, to be found by the pod
   std::uint64_t list_ = 0;
 };
 

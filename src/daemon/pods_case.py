@@ -121,8 +121,9 @@ class PodsCase(DaemonCase):
         answer = self.ask_socket("plugin/plugin.sock", command="slots", **request)
         self.assertTrue(answer["ok"], answer)
 
-    def give_slot(self, pod="train", slot=SLOT):
-        use = {"slot": slot, "namespace": "lab", "pod": pod, "container": "main"}
+    def give_slot(self, pod="train", slot=SLOT, **asked):
+        """To its only container, which asked for this as resources: memory_bytes, cores."""
+        use = {"slot": slot, "namespace": "lab", "pod": pod, "container": "main", **asked}
         self.say_slots(begins=True, used=[use], ends=True)
 
     def wait_for(self, condition):

@@ -66,6 +66,32 @@ TEST_F(PodsTest, WhoDoesNotSayItsSlotIsUnverified) {
   EXPECT_EQ(pods_.identify(kUid, "").standing, Standing::unverified);
 }
 
+TEST_F(PodsTest, WhoIsUnverifiedHasTheLeastThatAContainerOfItsPodAskedFor) {
+  const auto asked = [this](const std::string& slot) {
+    const PodIdentity identity = pods_.identify(kUid, slot);
+    return word_text(identity.memory) + " " + word_text(identity.cores);
+  };
+  pods_.use_slot({"GPU-1::0", {"ml", "train"}, "a", MemoryWord::of({4096, 0}), CoresWord::of(10)});
+  pods_.use_slot({"GPU-1::1", {"ml", "train"}, "b", MemoryWord::of({1024, 0}), CoresWord::of(30)});
+  pods_.use_slot({"GPU-1::2", {"ml", "train"}, "c"});
+  pods_.use_slot({"GPU-1::3", {"ml", "aaa"}, "d", MemoryWord::of({1, 0}), CoresWord::of(1)});
+  pods_.use_slot({"GPU-1::3", {"ml", "zzz"}, "d", MemoryWord::of({1, 0}), CoresWord::of(1)});
+  EXPECT_EQ(asked("GPU-1::999"), "default default") << "nobody knows its pod";
+  pods_.set_pod(pod());
+  for (const char* wrong : {"", "GPU-1::3", "GPU-1::999"}) {
+    EXPECT_EQ(pods_.identify(kUid, wrong).standing, Standing::unverified);
+    EXPECT_EQ(asked(wrong), "1Ki 10") << wrong;
+  }
+  EXPECT_EQ(asked("GPU-1::0"), "4Ki 10") << "who is verified has its own";
+  EXPECT_EQ(asked("GPU-1::2"), "default default");
+  pods_.free_slot("GPU-1::1");
+  EXPECT_EQ(asked(""), "4Ki 10");
+  pods_.begin_slots();
+  pods_.use_slot({"GPU-1::2", {"ml", "train"}, "c", {}, CoresWord::of(90)});
+  pods_.end_slots();
+  EXPECT_EQ(asked(""), "default 90");
+}
+
 TEST_F(PodsTest, APodFromAFileIsKnownByTheUidThatItHasOnItsNode) {
   const std::string hash = "0123456789abcdef0123456789abcdef";
   const auto picture = [&](const std::string& uid, const std::string& name) {
