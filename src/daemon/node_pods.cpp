@@ -13,11 +13,11 @@ namespace nvs::daemon {
 
 void Node::watch_pods() {
   pods_.begin();
-  pods_.restore(saved_.pods);
+  pods_.restore(saved_.pods, saved_.slots);
   for (const auto& [uid, pod] : saved_.pods) pods_awaited_.insert(uid);
-  if (saved_.pods.empty()) return;
-  log(Level::info, "pods are as an earlier daemon knew them until the API server tells",
-      {{"pods", saved_.pods.size()}});
+  if (saved_.pods.empty() && saved_.slots.empty()) return;
+  log(Level::info, "pods and slots are as an earlier daemon knew them until they are told anew",
+      {{"pods", saved_.pods.size()}, {"slots", saved_.slots.size()}});
 }
 
 void Node::update_pods(Instant now, const kube::Update& update, Effects& effects) {
@@ -75,13 +75,14 @@ void Node::replace_picture(const kube::Pod& pod) {
   });
 }
 
-// The API server may be away when the next daemon starts. Until it has told us anything, nobody
-// knows more than the earlier daemon did.
+// The API server and the plugin may be away when the next daemon starts. Until the server has told
+// us anything, nobody knows more of pods than the earlier daemon did.
 void Node::keep_pods() {
-  if (!pods_health_.has_listed) return;
-  SavedPods pods = pods_.saved();
-  if (pods == saved_.pods) return;
+  SavedPods pods = pods_health_.has_listed ? pods_.saved() : saved_.pods;
+  SavedSlots slots = pods_.saved_slots();
+  if (pods == saved_.pods && slots == saved_.slots) return;
   saved_.pods = std::move(pods);
+  saved_.slots = std::move(slots);
   save();
 }
 

@@ -200,12 +200,9 @@ TEST_F(NodePodsTest, TheNextDaemonKnowsLimitsBeforeItReachesTheServer) {
   start();
   node_->update_pods(kStart, {{}, kube::Health{}, {}}, effects_);  // it cannot be reached
   const Tenant& tenant = join();
-  EXPECT_EQ(tenant.limits.cores().value, 50U) << "the plugin has not told of its slot yet";
-  slot();
   EXPECT_EQ(tenant.standing, Standing::verified);
   EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{70, LimitSource::annotation}));
   start();
-  slot();
   EXPECT_EQ(join().limits.cores().value, 70U) << "and the one after it";
   pod();
   EXPECT_EQ(join(2).limits.cores().value, 50U) << "until the server says otherwise";
@@ -213,14 +210,24 @@ TEST_F(NodePodsTest, TheNextDaemonKnowsLimitsBeforeItReachesTheServer) {
 
 TEST_F(NodePodsTest, WhatAContainerAskedForOutlivesTheDaemonToo) {
   pod();
-  slot();
+  const SlotUse use{kSlot, {"ml", "train"}, "main", MemoryWord::of({400, 0}), CoresWord::of(80)};
+  const SlotUse other{"GPU-1::1", {"ml", "serve"}, "main", {}, CoresWord::of(10)};
+  node_->update_slots(kStart, {true, true, {use}, {}}, effects_);
   for (int restart = 0; restart < 2; ++restart) {
     start();
     node_->update_pods(kStart, {{}, kube::Health{}, {}}, effects_);
   }
-  const SlotUse use{kSlot, {"ml", "train"}, "main", {}, CoresWord::of(30)};
-  node_->update_slots(kStart, {true, true, {use}, {}}, effects_);
-  EXPECT_EQ(join().limits.cores(), (EffectiveLimit<std::uint32_t>{30, LimitSource::resource}));
+  const Tenant& tenant = join();
+  const EffectiveLimit<std::uint32_t> asked{80, LimitSource::resource};
+  EXPECT_EQ(tenant.limits.cores(), asked) << "above what the node gives, and no plugin has spoken";
+  EXPECT_EQ(tenant.limits.memory().value, (MemoryAmount{400, 0}));
+  node_->update_slots(kStart, {true, false, {other}, {}}, effects_);
+  EXPECT_EQ(tenant.limits.cores(), asked) << "the list is not whole";
+  node_->update_slots(kStart, {false, true, {}, {}}, effects_);
+  EXPECT_EQ(tenant.standing, Standing::unverified);
+  EXPECT_EQ(tenant.limits.cores().value, 50U);
+  start();
+  EXPECT_EQ(join().standing, Standing::unverified) << "what is not in use is not kept";
 }
 
 TEST_F(NodePodsTest, ABadAnnotationLeavesTheLimitOverARestartToo) {

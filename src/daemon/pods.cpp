@@ -33,6 +33,13 @@ bool can_be_saved(const std::string& uid, const SavedPod& pod) {
          (pod.static_uid.empty() || is_pod_name(pod.static_uid));
 }
 
+bool can_be_saved(const SlotUse& use) {
+  const bool has_names = is_pod_name(use.slot) && is_pod_name(use.pod.space) &&
+                         is_pod_name(use.pod.name) && is_pod_name(use.container);
+  return has_names && use.memory.kind != MemoryWord::Kind::none &&
+         use.cores.kind != CoresWord::Kind::none;
+}
+
 const KnownPod& Pods::set_pod(const kube::Pod& pod) {
   KnownPod& known = pods_[pod.uid];
   known.name = {pod.space, pod.name};
@@ -56,8 +63,9 @@ const KnownPod* Pods::find(const std::string& uid) const {
   return found != pods_.end() ? &found->second : nullptr;
 }
 
-void Pods::restore(const SavedPods& saved) {
+void Pods::restore(const SavedPods& saved, const SavedSlots& slots) {
   for (const auto& [uid, pod] : saved) pods_[uid] = KnownPod{pod, {}};
+  for (const SlotUse& use : slots) use_slot(use);
 }
 
 SavedPods Pods::saved() const {
@@ -68,6 +76,14 @@ SavedPods Pods::saved() const {
     const bool is_ours =
         !pod.memory.is_unset() || !pod.cores.is_unset() || with_slots.contains(pod.name);
     if (is_ours && can_be_saved(uid, pod)) saved.emplace(uid, pod);
+  }
+  return saved;
+}
+
+SavedSlots Pods::saved_slots() const {
+  SavedSlots saved;
+  for (const auto& [key, slot] : slots_) {
+    if (saved.size() < kSavedSlotsMax && can_be_saved(slot.use)) saved.push_back(slot.use);
   }
   return saved;
 }

@@ -62,6 +62,11 @@ struct SlotUse {
 };
 // GPUs of a node times what each may be offered as, with room to spare.
 inline constexpr std::size_t kSlotsMax = 16384;
+// Those of a node on which each of 32 GPUs is offered 128 times. What is beyond is not kept.
+inline constexpr std::size_t kSavedSlotsMax = 4096;
+using SavedSlots = std::vector<SlotUse>;
+// As of pods: else it is neither written nor read.
+bool can_be_saved(const SlotUse& use);
 
 enum class Standing : std::uint8_t {
   outside,     // it is in no pod, or nobody asks the API server
@@ -93,10 +98,12 @@ class Pods {
   // By the API server's uid; null if it is not known.
   const KnownPod* find(const std::string& uid) const;
 
-  // What an earlier daemon knew is believed until the API server has told of all its pods.
-  void restore(const SavedPods& saved);
+  // What an earlier daemon knew is believed until the API server has told of all its pods, and the
+  // plugin of all slots in use.
+  void restore(const SavedPods& saved, const SavedSlots& slots);
   // Of pods that the next daemon will want to know: those with limits, or with slots.
   SavedPods saved() const;
+  SavedSlots saved_slots() const;
   std::vector<std::string> uids() const;
 
   // The whole list of slots in use comes in pieces: what was not named again between begin_slots()

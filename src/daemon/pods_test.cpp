@@ -181,11 +181,31 @@ TEST_F(PodsTest, WhatTheNextDaemonWantsToKnowIsKept) {
 
   Pods next;
   next.begin();
-  next.restore(pods_.saved());
-  next.use_slot({"GPU-1::1", {"ml", "train"}, "main"});
-  const PodIdentity identity = next.identify(kUid, "GPU-1::1");
-  EXPECT_EQ(identity.standing, Standing::verified);
-  EXPECT_EQ(word_text(identity.pod->cores), "30");
+  use("GPU-1::1", "train");
+  next.restore(pods_.saved(), pods_.saved_slots());
+  const auto identity = [&next] { return next.identify(kUid, "GPU-1::1"); };
+  EXPECT_EQ(identity().standing, Standing::verified);
+  EXPECT_EQ(word_text(identity().pod->cores), "30");
+  next.begin_slots();
+  EXPECT_EQ(identity().standing, Standing::verified) << "until the list is whole";
+  next.end_slots();
+  EXPECT_EQ(identity().standing, Standing::unverified);
+  EXPECT_EQ(next.saved_slots(), SavedSlots{});
+}
+
+TEST_F(PodsTest, OfSlotsNoMoreAreKeptThanTheNextDaemonReads) {
+  const std::string too_long(kPodNameMax + 1, 'a');
+  for (const std::string& bad : {std::string(), too_long}) {
+    pods_.use_slot({bad, {"ml", "train"}, "main"});
+    pods_.use_slot({"a", {bad, "train"}, "main"});
+    pods_.use_slot({"a", {"ml", bad}, "main"});
+    pods_.use_slot({"a", {"ml", "train"}, bad});
+    EXPECT_EQ(pods_.saved_slots(), SavedSlots{});
+  }
+  for (std::size_t i = 0; i < kSavedSlotsMax; ++i) use("slot" + std::to_string(i), "train");
+  EXPECT_EQ(pods_.saved_slots().size(), kSavedSlotsMax);
+  use("one too many", "train");
+  EXPECT_EQ(pods_.saved_slots().size(), kSavedSlotsMax);
 }
 
 TEST_F(PodsTest, WhatTheNextDaemonCouldNotReadIsNotKept) {

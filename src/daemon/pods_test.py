@@ -101,20 +101,39 @@ class Restarts(PodsCase):
         self.come_back()
         status = self.wait_for_cores("30", "annotation")
         self.assertEqual(status["kubernetes"]["listed"], False)
-        self.assertEqual(status["tenants"][0]["kubernetes"]["standing"], "unverified")
+        self.assertEqual(status["tenants"][0]["kubernetes"]["standing"], "verified")
         self.give_slot()
-        tenant = self.wait_for_cores("30", "annotation")["tenants"][0]
+        tenant = self.ask(command="status")["tenants"][0]
         self.assertEqual(tenant["kubernetes"]["standing"], "verified")
         self.server.put("train")
         self.server.start()
         self.wait_for_cores("90", "environment")
 
+    def check_cores_at_first(self, value, source):
+        """They are so from the first, not once somebody has told something."""
+        tenant = self.ask(command="status")["tenants"][0]
+        self.assertEqual(tenant["limits"]["cores"], {"value": value, "source": source})
+
     def test_one_above_what_the_node_gives_too(self):
         self.start_tenant("70")
         self.come_back()
-        self.wait_for_cores("50", "default")
-        self.give_slot()
-        self.wait_for_cores("70", "annotation")
+        self.check_cores_at_first("70", "annotation")
+        self.say_slots(begins=True, ends=True)
+        self.check_cores_at_first("50", "default")
+
+    def test_what_a_container_asked_for_stays_until_the_plugin_says_otherwise(self):
+        self.server.start()
+        self.server.put("train", uid=UID)
+        self.start_in_cluster("--core-limit", "50")
+        self.give_slot(cores=70, memory_bytes=1 << 30)
+        self.tenant_in_pod()
+        self.wait_for_cores("70", "resource")
+        self.come_back()
+        self.check_cores_at_first("70", "resource")
+        self.give_slot(cores=60)
+        self.check_cores_at_first("60", "resource")
+        self.say_slots(begins=True, ends=True)
+        self.check_cores_at_first("50", "default")
 
     def test_a_pod_that_is_gone_is_forgotten(self):
         self.start_tenant("30")

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/unique_fd.h"
+#include "daemon/saved_pods.h"
+#include "daemon/state_json.h"
 #include "daemon/status_words.h"
 #include "daemon/status_writer.h"
 
@@ -20,8 +22,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kVersion = 1;
-
-Error broken(const char* what) { return {Errc::kInvalidInput, 0, what}; }
 
 Result<std::string> read_state_file(const std::string& path) {
   // Whatever stands there instead of a file must not make the daemon wait.
@@ -52,13 +52,6 @@ Result<void> write_file(const std::string& path, std::string_view text) {
   return {};
 }
 
-// The member, or null where there is none.
-const json& member(const json& object, const char* name) {
-  static const json kNull;
-  const auto found = object.find(name);
-  return found != object.end() ? *found : kNull;
-}
-
 Result<core::GpuPolicy> policy_of(const json& saved) {
   const json& mode = member(saved, "mode");
   const json& window = member(saved, "window_ms");
@@ -75,17 +68,6 @@ Result<core::GpuPolicy> policy_of(const json& saved) {
     if (!policy.turn) return tl::unexpected(broken("a GPU's turn_s is out of range"));
   }
   return policy;
-}
-
-// A member that need not be there: a text, or a number that is one as well.
-template <class Word>
-Result<Word> limit_of(const json& saved, std::optional<Word> (*parse)(std::string_view)) {
-  if (saved.is_null()) return Word{};
-  std::optional<Word> word;
-  if (saved.is_string()) word = parse(saved.get_ref<const std::string&>());
-  if (saved.is_number_unsigned()) word = parse(std::to_string(saved.get<std::uint64_t>()));
-  if (!word) return tl::unexpected(broken("a limit is not understood"));
-  return *word;
 }
 
 Result<TenantSettings> settings_of(const json& saved) {
@@ -114,44 +96,6 @@ Result<TenantSettings> settings_of(const json& saved) {
   return settings;
 }
 
-std::string text_or_empty(const json& saved) {
-  return saved.is_string() ? saved.get<std::string>() : std::string();
-}
-
-Result<SavedPod> pod_of(const std::string& uid, const json& saved) {
-  SavedPod pod;
-  pod.name = {text_or_empty(member(saved, "namespace")), text_or_empty(member(saved, "pod"))};
-  pod.memory = NVS_TRY(limit_of(member(saved, "memory"), parse_memory_word));
-  pod.cores = NVS_TRY(limit_of(member(saved, "cores"), parse_cores_word));
-  const json& static_uid = member(saved, "static_uid");
-  pod.static_uid = text_or_empty(static_uid);
-  if (!can_be_saved(uid, pod) || static_uid.is_null() != pod.static_uid.empty())
-    return tl::unexpected(broken("a name is missing, or too long"));
-  return pod;
-}
-
-// One that is not understood is no reason to lose the others, or what an administrator has set: the
-// API server will tell of it again.
-SavedPods pods_of(const json& saved, std::string& remark) {
-  SavedPods pods;
-  std::size_t bad = 0;
-  const char* reason = "";
-  for (const auto& [uid, described] : saved.items()) {
-    Result<SavedPod> pod = pod_of(uid, described);
-    if (pod) {
-      pods.emplace(uid, std::move(*pod));
-    } else {
-      ++bad;
-      reason = pod.error().what;
-    }
-  }
-  if (bad > 0) {
-    remark = "state.json: pods that are not understood are left out: " + std::to_string(bad) +
-             ", the last because " + reason;
-  }
-  return pods;
-}
-
 Result<SavedState> parse(const std::string& text, std::string& remark) {
   const json saved = json::parse(text, nullptr, false);
   if (!saved.is_object()) return tl::unexpected(broken("it is not a JSON object"));
@@ -170,26 +114,9 @@ Result<SavedState> parse(const std::string& text, std::string& remark) {
   for (const auto& [uuid, policy] : gpus.items()) state.gpus[uuid] = NVS_TRY(policy_of(policy));
   for (const auto& [key, settings] : tenants.items())
     state.tenants[key] = NVS_TRY(settings_of(settings));
-  state.pods = pods_of(pods, remark);
+  state.pods = read_pods(pods, remark);
+  state.slots = read_slots(member(saved, "slots"), remark);
   return state;
-}
-
-void write_limit_words(JsonWriter& out, const MemoryWord& memory, const CoresWord& cores) {
-  if (!memory.is_unset()) out.key("memory").text(word_text(memory));
-  if (cores.kind == CoresWord::Kind::none) out.key("cores").text("none");
-  if (cores.kind == CoresWord::Kind::set) out.key("cores").number(cores.value);
-}
-
-void write_pods(JsonWriter& out, const SavedPods& pods) {
-  out.key("pods").begin_object();
-  for (const auto& [uid, pod] : pods) {
-    out.key(uid).begin_object();
-    out.key("namespace").text(pod.name.space).key("pod").text(pod.name.name);
-    write_limit_words(out, pod.memory, pod.cores);
-    if (!pod.static_uid.empty()) out.key("static_uid").text(pod.static_uid);
-    out.end_object();
-  }
-  out.end_object();
 }
 
 std::string text_of(const SavedState& state) {
@@ -213,7 +140,8 @@ std::string text_of(const SavedState& state) {
     out.end_object();
   }
   out.end_object();
-  if (!state.pods.empty()) write_pods(out, state.pods);
+  write_pods(out, state.pods);
+  write_slots(out, state.slots);
   return out.end_object().take() + "\n";
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an administrator has set must outlive the daemon: policies of GPUs, and priorities, weights,
-// pauses and limits of tenants, in FOLDER/state.json. So must what the API server said of pods: it
-// may be away when the next daemon starts.
+// pauses and limits of tenants, in FOLDER/state.json. So must what the API server said of pods and
+// the kubelet of slots: they may be away when the next daemon starts.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,7 @@ struct SavedState {
   std::map<std::string, core::GpuPolicy> gpus;    // by UUID
   std::map<std::string, TenantSettings> tenants;  // by Peer::tenant_key
   SavedPods pods = {};
+  SavedSlots slots = {};
 };
 
 inline constexpr std::size_t kStateFileBytesMax = std::size_t{8} << 20U;
@@ -42,8 +43,8 @@ inline constexpr std::size_t kSavedTenantsMax = 4096;
 inline constexpr std::size_t kSavedPodsMax = 2 * kube::kPodsMax;
 
 // Nothing is there: an empty state. A broken file is renamed to state.json.bad and answered with an
-// empty state and a `remark` for the log. A pod that is not understood is left out, with a remark
-// too. An error means that the file cannot be read at all.
+// empty state and a `remark` for the log. A pod or slot that is not understood is left out, with a
+// remark too. An error means that the file cannot be read at all.
 Result<SavedState> load_state(const std::string& folder, std::string& remark);
 
 // Replaces the file in one piece, readable by its owner only. Tenants without settings are left

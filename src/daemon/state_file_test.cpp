@@ -74,6 +74,59 @@ TEST_F(StateFileTest, PodsComeBack) {
   EXPECT_EQ(loaded->pods, state.pods);
 }
 
+TEST_F(StateFileTest, SlotsComeBack) {
+  SavedState state;
+  state.slots = {
+      {"GPU-1::0", {"ml", "train"}, "main", MemoryWord::of({std::uint64_t{3} << 30U, 0}), {}},
+      {"GPU-1::1", {"ml", "train"}, "no \"limits\""},
+      {"GPU-1::1", {"lab", "serve"}, "main", MemoryWord::of({4097, 0}), CoresWord::of(40)}};
+  ASSERT_TRUE(save_state(folder_.path(), state));
+  const auto loaded = load();
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(remark_, "");
+  EXPECT_EQ(loaded->slots, state.slots);
+}
+
+TEST_F(StateFileTest, SlotsThatAreNotUnderstoodAreLeftOutAlone) {
+  const std::string good =
+      R"({"slot":"GPU-1::0","namespace":"ml","pod":"train","container":"main","cores":40})";
+  const auto changed = [&good](const std::string& from, const std::string& to) {
+    std::string slot = good;
+    return slot.replace(slot.find(from), from.size(), to);
+  };
+  const auto load_slots = [&](const std::string& slots) {
+    folder_.write("state.json",
+                  R"({"version":1,"gpus":{},"tenants":{"k":{"paused":true}},"slots":)" + slots +
+                      R"(,"pods":{"0":3,"0a1c":{"namespace":"ml","pod":"serve"}}})");
+    const auto state = load();
+    EXPECT_TRUE(state && state->tenants.count("k") == 1 && state->pods.size() == 1) << slots;
+    EXPECT_FALSE(folder_.has("state.json.bad")) << slots;
+    EXPECT_NE(remark_.find("pods that are not understood are left out: 1"), std::string::npos);
+    return state ? state->slots : SavedSlots{};
+  };
+  const std::string too_long(kPodNameMax + 1, 'a');
+  for (const std::string& bad :
+       {std::string("3"), std::string("null"), std::string("[]"), std::string("{}"),
+        changed("GPU-1::0", ""), changed("\"GPU-1::0\"", "1"), changed("train", too_long),
+        changed("\"namespace\"", "\"space\""), changed("container", "containers"),
+        changed("40", "0"), changed("40", "\"none\""),
+        changed("\"cores\":40", R"("memory":"none")")}) {
+    const SavedSlots slots = load_slots("[" + bad + "," + good + "]");
+    ASSERT_EQ(slots.size(), 1U) << bad;
+    EXPECT_EQ(slots[0], (SlotUse{"GPU-1::0", {"ml", "train"}, "main", {}, CoresWord::of(40)}));
+    EXPECT_NE(remark_.find("slots that are not understood are left out: 1"), std::string::npos)
+        << remark_;
+  }
+  for (const char* bad : {"{}", "3", "\"GPU-1::0\"", "true"}) {
+    EXPECT_EQ(load_slots(bad), SavedSlots{});
+    EXPECT_NE(remark_.find("slots are no list"), std::string::npos) << bad << remark_;
+  }
+  std::string many = good;
+  for (std::size_t i = 0; i < kSavedSlotsMax; ++i) many += "," + good;
+  EXPECT_EQ(load_slots("[" + many + "]"), SavedSlots{});
+  EXPECT_NE(remark_.find("too many"), std::string::npos) << remark_;
+}
+
 TEST_F(StateFileTest, AFileOfBeforeThereWerePodsIsGood) {
   folder_.write("state.json", R"({"version":1,"gpus":{},"tenants":{"k":{"paused":true}}})");
   const auto state = load();
