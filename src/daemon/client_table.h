@@ -35,6 +35,7 @@ struct Tenant {
   Standing standing = Standing::outside;
   std::string standing_reason;  // why it is not verified
   bool paused = false;
+  core::Priority priority_asked = core::Priority::normal;  // by its first client
   std::vector<core::ClientId> clients;
   // What earlier daemons billed; the core begins at zero.
   std::map<core::GpuId, Duration> billed_before;

@@ -67,6 +67,17 @@ std::optional<core::GpuId> Node::add_gpu(Instant now, Gpu gpu, Origin origin, Ef
   return id;
 }
 
+core::Priority Node::initial_priority(const Tenant& tenant, const TenantSettings& settings) const {
+  if (settings.priority) return *settings.priority;
+  const core::Priority asked = tenant.priority_asked;
+  if (tenant.pod_uid.empty() || asked <= options_.pod_priority) return asked;
+  log(Level::warning, "a pod asks for a higher priority than pods may have (--pod-priority)",
+      {{"tenant", tenant.name},
+       {"asked", priority_word(asked)},
+       {"priority", priority_word(options_.pod_priority)}});
+  return options_.pod_priority;
+}
+
 Tenant& Node::join(Instant now, core::ClientId client, pid_t pid, Tenant first,
                    const Wishes& wishes, Effects& effects) {
   Tenant* tenant = clients_.find(first.key);
@@ -77,6 +88,7 @@ Tenant& Node::join(Instant now, core::ClientId client, pid_t pid, Tenant first,
     const auto saved = saved_.tenants.find(first.key);
     if (saved != saved_.tenants.end()) settings = saved->second;
     first.paused = first.paused || settings.paused;
+    first.priority_asked = wishes.priority;
     first.limits = initial_limits(settings);
     kept = departed_.recall(now, first.key);
     if (kept) first.limits.bring(kept->limits);
@@ -92,9 +104,10 @@ Tenant& Node::join(Instant now, core::ClientId client, pid_t pid, Tenant first,
   bring_limits(*tenant, wishes);
   if (!has_slot || is_first) identify(*tenant);
   const core::Share cap = tenant->limits.cap();
-  step(now,
-       core::ClientJoined{client, tenant->id, settings.priority.value_or(wishes.priority),
-                          settings.weight.value_or(100), cap},
+  // The core takes that of a tenant's first client, and passes over those of the others.
+  const core::Priority priority =
+      is_first ? initial_priority(*tenant, settings) : core::Priority::normal;
+  step(now, core::ClientJoined{client, tenant->id, priority, settings.weight.value_or(100), cap},
        effects);
   if (!is_first && cap != cap_before) step(now, core::CapSet{tenant->id, cap, false}, effects);
   if (kept) return_credit(now, tenant->id, *kept, effects);

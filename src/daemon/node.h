@@ -94,6 +94,7 @@ class Node {
 
  private:
   core::GpuPolicy initial_policy(const Gpu& gpu) const;
+  core::Priority initial_priority(const Tenant& tenant, const TenantSettings& settings) const;
   NodeLabels labels(Instant now) const;
   void save();
 

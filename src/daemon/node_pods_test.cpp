@@ -330,6 +330,54 @@ TEST_F(NodePodsTest, ALaterProcessMaySayTheSlot) {
   EXPECT_EQ(tenant.standing, Standing::verified);
 }
 
+class NodePodPriorityTest : public NodePodsTest {
+ protected:
+  // What is in force for one that asks for it, and what it asked for.
+  std::string priorities(core::Priority asked, const std::string& uid) {
+    Tenant tenant;
+    tenant.key = "container:/" + std::to_string(++clients_);
+    tenant.pod_uid = uid;
+    Wishes wishes;
+    wishes.priority = asked;
+    const core::ClientId client{clients_};
+    node_->join(kStart, client, 100, tenant, wishes, effects_);
+    const std::string status = node_->status(kStart, {});
+    node_->leave(kStart, client, effects_);
+    const std::size_t from = status.find(R"("priority":)");
+    return status.substr(from, status.find(R"(,"weight")") - from);
+  }
+
+  std::uint64_t clients_ = 0;
+};
+
+TEST_F(NodePodPriorityTest, APodHasNoHigherOneThanPodsMayAskFor) {
+  using core::Priority;
+  EXPECT_EQ(priorities(Priority::high, kUid), R"("priority":"normal","priority_asked":"high")");
+  EXPECT_EQ(priorities(Priority::low, kUid), R"("priority":"low","priority_asked":"low")");
+  EXPECT_EQ(priorities(Priority::high, ""), R"("priority":"high","priority_asked":"high")")
+      << "it is in no pod";
+  options_.pod_priority = Priority::high;
+  start();
+  EXPECT_EQ(priorities(Priority::high, kUid), R"("priority":"high","priority_asked":"high")");
+  options_.pod_priority = Priority::low;
+  start();
+  EXPECT_EQ(priorities(Priority::normal, kUid), R"("priority":"low","priority_asked":"normal")");
+}
+
+TEST_F(NodePodPriorityTest, AnAdministratorMayGiveAnyAndItStays) {
+  const Tenant& tenant = join();
+  const auto is_high = [this] {
+    return node_->status(kStart, {}).find(R"("priority":"high")") != std::string::npos;
+  };
+  EXPECT_FALSE(is_high());
+  node_->set_priority(kStart, tenant.id, core::Priority::high, effects_);
+  EXPECT_TRUE(is_high());
+  node_->leave(kStart, core::ClientId{1}, effects_);
+  start();
+  join();
+  EXPECT_TRUE(is_high()) << "over a restart too";
+}
+
 TEST_F(NodePodsTest, TenantsOutsideOfPodsAreAsEver) {
   Tenant tenant;
   tenant.key = tenant.name = "process:1:2";

@@ -38,6 +38,7 @@ NodeLabels Node::labels(Instant now) const {
     named.pod = tenant.pod;
     named.pod_namespace = tenant.pod_namespace;
     named.container = tenant.container;
+    named.priority_asked = tenant.priority_asked;
     named.kubernetes = {tenant.standing, tenant.standing_reason, tenant.slot,
                         tenant.container_name};
   }

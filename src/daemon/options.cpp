@@ -39,7 +39,7 @@ constexpr const char* kFooter =
 
 struct Words {
   std::string folder, window, turn, mode, memory_limit, core_limit, host_memory, log_level;
-  std::string quota_period, kube;
+  std::string quota_period, kube, pod_priority;
   kube::Flags kube_flags;
   std::vector<std::string> gpu_memory;
 };
@@ -65,6 +65,9 @@ void declare(CLI::App& app, Words& words, Options& options) {
       "25% (default: no limit)");
   add("--core-limit", words.core_limit, "PERCENT",
       "how much of a GPU's time, likewise: 1 to 100 (default: no limit)");
+  add("--pod-priority", words.pod_priority, "PRIORITY",
+      "the highest priority that programs in pods may ask for: low, normal or high "
+      "(default: normal)");
   // For simulated GPUs whose time runs slower.
   app.add_option("--quota-period", words.quota_period)->group("")->take_last();
   app.add_option(
@@ -154,6 +157,11 @@ std::string read_limits(const Words& words, Options& options) {
       return "--core-limit '" + words.core_limit + "' is no share: write " + kCoresForms;
     }
     options.limits.say(LimitSource::defaults, CoresWord::of(*cores));
+  }
+  if (!words.pod_priority.empty()) {
+    const auto priority = parse_priority(words.pod_priority);
+    if (!priority) return "--pod-priority is low, normal or high, not '" + words.pod_priority + "'";
+    options.pod_priority = *priority;
   }
   if (!words.quota_period.empty()) {
     const auto seconds = parse_seconds(words.quota_period);

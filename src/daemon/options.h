@@ -36,6 +36,9 @@ struct Options {
   // Of GPUs for which an administrator set none.
   core::GpuPolicy policy = {.mode = core::Mode::automatic, .window = kWindow, .turn = std::nullopt};
   TenantLimits limits;  // of tenants for which nobody says anything else
+  // No tenant in a pod has a higher one unless an administrator gave it: who may create a pod says
+  // what is in its environment, and `high` is at the cost of all others.
+  core::Priority pod_priority = core::Priority::normal;
   GpuMemory gpu_memory;
   std::optional<std::uint64_t> host_memory_bytes;  // lent at most; nothing: half of what there is
   bool exit_when_unused = false;

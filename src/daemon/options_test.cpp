@@ -63,6 +63,12 @@ TEST(Options, LimitsForEverybody) {
   EXPECT_EQ(parsed({"--gpu-memory", "16G"}).gpu_memory.each, 16'000'000'000U) << "as limits";
 }
 
+TEST(Options, PodsMayNotAskForHighPriorityUnlessOneSaysSo) {
+  EXPECT_EQ(parsed({}).pod_priority, core::Priority::normal);
+  EXPECT_EQ(parsed({"--pod-priority", "high"}).pod_priority, core::Priority::high);
+  EXPECT_EQ(parsed({"--pod-priority", "low"}).pod_priority, core::Priority::low);
+}
+
 TEST(Options, TheLastOneCounts) {
   EXPECT_EQ(parsed({"--window", "5ms", "--window", "7ms"}).policy.window, Duration::from_ms(7));
   EXPECT_FALSE(parsed({"--turn", "5s", "--turn", "auto"}).policy.turn);
@@ -114,6 +120,7 @@ TEST(Options, MistakesAreNamed) {
        "--memory-limit '4 GB' is no size: write 4Gi, 4096Mi, 4G, 512MiB, bytes, or 25%"},
       {{"--memory-limit", "none"}, "is no size"},
       {{"--core-limit", "150"}, "--core-limit '150' is no share: write a number from 1 to 100"},
+      {{"--pod-priority", "urgent"}, "--pod-priority is low, normal or high, not 'urgent'"},
       {{"--quota-period", "1ms"}, "--quota-period is a time from 10ms to 1m, not '1ms'"},
       {{"--quota-period", "2m"}, "not '2m'"},
       {{"--host-memory", "much"}, "such as 64GiB, not 'much'"},

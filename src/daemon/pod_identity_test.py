@@ -9,6 +9,8 @@ import unittest
 
 from pods_case import SLOT, UID, PodGroup, PodsCase
 
+HIGH = 3  # wire::WirePriority
+
 
 class Identity(PodsCase):
     def test_who_has_anothers_slot_gets_what_the_node_gives(self):
@@ -37,6 +39,19 @@ class Identity(PodsCase):
         tenant = self.wait_for_cores("10", "resource")["tenants"][0]
         self.assertEqual(tenant["kubernetes"]["standing"], "unverified")
         self.assertEqual(tenant["limits"]["memory"], {"value": "1Gi", "source": "resource"})
+
+    def test_nobody_in_a_pod_puts_itself_first(self):
+        self.start()  # whether pods are watched does not matter
+        self.tenant_in_pod(priority=HIGH)
+        outside = self.tenant(1, priority=HIGH, program=b"outside")
+        by_name = {one["name"]: one for one in self.ask(command="status")["tenants"]}
+        inside = by_name["train.py"]
+        self.assertEqual((inside["priority"], inside["priority_asked"]), ("normal", "high"))
+        self.assertEqual(by_name["outside"]["priority"], "high")
+        self.daemon.wait_for_log("higher priority than pods may have", "tenant=train.py")
+        self.ask(command="priority", tenant=inside["id"], priority="high")
+        outside.close()
+        self.assertEqual(self.ask(command="status")["tenants"][0]["priority"], "high")
 
     def test_nobody_in_a_pod_administers(self):
         self.server.start()

@@ -164,6 +164,7 @@ void write_tenant(JsonWriter& json, const core::TenantView& tenant, const NodeLa
   json.key("namespace").text(labels.pod_namespace);
   json.key("container").text(labels.container);
   json.key("priority").text(priority_word(tenant.priority));
+  json.key("priority_asked").text(priority_word(labels.priority_asked));
   json.key("weight").number(tenant.weight);
   json.key("paused").boolean(tenant.paused);
   json.key("limits").begin_object();

@@ -75,6 +75,7 @@ struct TenantLabels {
   std::string container;
   std::map<core::GpuId, MemoryLabels> memory = {};  // of all its clients
   std::map<core::GpuId, ShareLabels> shares = {};
+  core::Priority priority_asked = core::Priority::normal;
   LimitLabels memory_limit = {};
   LimitLabels core_limit = {};
   std::vector<std::string> limit_errors = {};

@@ -45,6 +45,7 @@ NodeLabels labels() {
                                               .limit_bytes = 4096,
                                               .account_bytes = 900}}},
                                  .shares = {{kStatusGpu, {0.5, 0.25}}},
+                                 .priority_asked = core::Priority::low,
                                  .memory_limit = {"4Ki", "admin"},
                                  .core_limit = {"60", "environment"},
                                  .limit_errors = {"not \"understood\""},
@@ -124,7 +125,8 @@ TEST(StatusText, SaysEverythingInItsPlace) {
       R"("switches":44,"held_s":12,"handover_s":0.0015,)"
       R"("caps_percent":125,"swap_idle_s":0.25,"loose":[6,7]}],"tenants":[)"
       R"({"id":5,"name":"ml/train","program":"python3","pod":"train","namespace":"ml",)"
-      R"("container":"3f4e1c0d9b8a","priority":"high","weight":250,"paused":true,)"
+      R"("container":"3f4e1c0d9b8a","priority":"high","priority_asked":"low",)"
+      R"("weight":250,"paused":true,)"
       R"("limits":{"memory":{"value":"4Ki","source":"admin"},)"
       R"("cores":{"value":"60","source":"environment"}},)"
       R"("limit_errors":["not \"understood\""],)"

@@ -147,6 +147,7 @@ class Scheduler(ChartCase):
             self.refuse({"scheduler": {"hostMemory": lent}}, "scheduler.hostMemory")
         self.refuse({"scheduler": {"coreLimit": 101}}, "coreLimit")
         self.refuse({"scheduler": {"mode": "fast"}}, "scheduler.mode")
+        self.refuse({"scheduler": {"podPriority": "urgent"}}, "scheduler.podPriority")
         self.refuse({"scheduler": {"window": "20"}}, "scheduler.window")
 
     def test_null_is_no_flag(self):
@@ -155,6 +156,9 @@ class Scheduler(ChartCase):
         self.assertEqual(
             args_of(self.scheduler(mode="serial", turn="1m", coreLimit=40, extraArgs=["--x"])),
             ["--core-limit=40", *expected, "--mode=serial", "--turn=1m", "--x"],
+        )
+        self.assertEqual(
+            args_of(self.scheduler(podPriority="high")), [*expected, "--pod-priority=high"]
         )
 
     def test_token_is_projected_where_it_is_used(self):

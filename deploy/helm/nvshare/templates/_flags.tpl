@@ -32,6 +32,7 @@
   "memory-limit" $scheduler.memoryLimit
   "core-limit" $scheduler.coreLimit
   "gpu-memory" $scheduler.gpuMemory
+  "pod-priority" $scheduler.podPriority
   "log-level" $scheduler.logLevel) }}
 {{- if not $scheduler.watchPods }}
 - "--kube=off"
