@@ -7,14 +7,12 @@
 #include <vector>
 
 #include "daemon/identity.h"
+#include "kube/pod.h"
 
 namespace nvs::daemon {
 namespace {
 
 constexpr std::size_t kIdDigits = 64;
-// 8-4-4-4-12 digits; a pod that is made from a file on the node has a hash of 32 instead.
-constexpr std::size_t kUidSize = 36;
-constexpr std::size_t kHashSize = 32;
 
 // One line of /proc/PID/cgroup: a process's place in one hierarchy of cgroups.
 struct Place {
@@ -86,15 +84,6 @@ std::string_view id_in(std::string_view part) {
   return {};
 }
 
-bool is_uid(std::string_view text) {
-  if (text.size() != kUidSize && text.size() != kHashSize) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool is_gap = text.size() == kUidSize && (i == 8 || i == 13 || i == 18 || i == 23);
-    if (is_gap ? text[i] != '-' : !is_digit(text[i])) return false;
-  }
-  return true;
-}
-
 // "pod" and a uid, as the cgroupfs driver has it; the systemd driver makes it
 // "kubepods-burstable-pod", the uid with underscores, and ".slice".
 std::string pod_uid_in(std::string_view part) {
@@ -109,7 +98,7 @@ std::string pod_uid_in(std::string_view part) {
   if (last != 0 && (part[last - 1] != '-' || !is_slice)) return {};
   std::string uid(part.substr(last + 3));
   std::replace(uid.begin(), uid.end(), '_', '-');
-  return is_uid(uid) ? uid : std::string();
+  return kube::is_pod_uid(uid) ? uid : std::string();
 }
 
 std::optional<std::string> container_at(std::string_view path, std::string_view own) {

@@ -97,7 +97,7 @@ class MainThreads(PodsCase):
 
 
 class PodsFromFiles(PodsCase):
-    uid = "0123456789abcdef0123456789abcdef"
+    uid = "0123456789abcdef0123456789abcdef"  # the kubelet's hash
 
     def start_static(self, **pods):
         """Pods by name, with a limit each, that all say they are pictures of the one in a file."""
@@ -133,6 +133,27 @@ class PodsFromFiles(PodsCase):
         self.give_slot()
         status = self.wait_for(lambda status: status["kubernetes"]["slots"] == 1)
         self.check_has_what_the_node_gives(status)
+
+
+class PodsFromFilesWithAUid(PodsFromFiles):
+    """That the file gives; pods of the API server have uids of that form."""
+
+    uid = UID
+
+    def test_whoever_makes_up_a_picture_of_a_pod_of_the_servers_says_nothing(self):
+        self.server.start()
+        self.server.put("real", uid=UID, gpu_core_limit="40")
+        self.server.put("train", mirror=UID, gpu_core_limit="90")
+        self.start_in_cluster("--core-limit", "50")
+        self.give_slot()  # to the other one's name, which no kubelet does
+        self.tenant_in_pod()
+        self.wait_for(lambda status: status["kubernetes"]["pods"] == 2)
+        tenant = self.wait_for_cores("40", "annotation")["tenants"][0]
+        self.assertEqual(tenant["kubernetes"]["standing"], "unverified")
+        self.give_slot(pod="real")
+        tenant = self.ask(command="status")["tenants"][0]
+        self.assertEqual(tenant["name"], "lab/real")
+        self.assertEqual(tenant["limits"]["cores"], {"value": "40", "source": "annotation"})
 
 
 if __name__ == "__main__":

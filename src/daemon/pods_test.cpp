@@ -118,6 +118,9 @@ TEST_F(PodsTest, NobodyIsTakenForAPodByAPictureOfIt) {
   pods_.set_pod(pod({{"nvshare.com/gpu-core-limit", "30"}}));
   pods_.set_pod({"a", "evil", "evil", {{"nvshare.com/gpu-core-limit", "1"}}, kUid});
   EXPECT_EQ(word_text(pods_.identify(kUid, "").pod->cores), "30");
+  pods_.use_slot({"GPU-1::0", {"evil", "evil"}, "main", {}, CoresWord::of(1)});
+  EXPECT_EQ(reason(), "its slot is another pod's");
+  EXPECT_TRUE(pods_.identify(kUid, "GPU-1::0").cores.is_unset());
 }
 
 TEST_F(PodsTest, APodThatIsGoneIsNotBelieved) {

@@ -45,13 +45,6 @@ std::string beginning_of(std::string_view text) {
   return std::string(text.substr(0, end));
 }
 
-// The kubelet's uids are hashes of 32 digits; the API server's have another form. So whoever makes
-// up a picture, and anybody may, names no pod that is not from a file.
-bool is_static_uid(std::string_view text) {
-  constexpr std::size_t kDigits = 32;
-  return text.size() == kDigits && text.find_first_not_of("0123456789abcdef") == text.npos;
-}
-
 Result<Pod> pod_of(const json& object) {
   const json& metadata = part(object, "metadata");
   Pod pod;
@@ -61,7 +54,7 @@ Result<Pod> pod_of(const json& object) {
   if (pod.uid.empty() || pod.name.empty()) return garbage("a pod has no uid or no name");
   const json& annotations = part(metadata, "annotations");
   const std::string_view mirror = text_in(annotations, kMirrorAnnotation);
-  if (is_static_uid(mirror)) pod.static_uid = mirror;
+  if (is_pod_uid(mirror)) pod.static_uid = mirror;
   for (const auto& [key, value] : annotations.items()) {
     if (!key.starts_with(kAnnotationPrefix) || !value.is_string()) continue;
     if (pod.annotations.size() == kAnnotationsMax) break;

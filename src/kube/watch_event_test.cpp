@@ -40,9 +40,13 @@ TEST(WatchEvent, APodFromAFileHasAnotherUidOnItsNode) {
   const std::string hash = "0123456789abcdef0123456789abcdef";
   EXPECT_EQ(static_uid("kubernetes.io/config.mirror", hash), hash);
   EXPECT_EQ(static_uid("kubernetes.io/config.hash", hash), "") << "whoever has the pod can set it";
+  const std::string own = "0a1b2c3d-1111-2222-3333-444455556666";
+  EXPECT_EQ(static_uid("kubernetes.io/config.mirror", own), own) << "one that the file gives";
   for (const std::string& other :
-       {std::string("0a1b2c3d-1111-2222-3333-444455556666"), hash + "0", hash.substr(1),
-        "G" + hash.substr(1), std::string(), std::string("mirror")}) {
+       {hash + "0", hash.substr(1), "G" + hash.substr(1), own + "0", own.substr(1),
+        "G" + own.substr(1), "-" + own.substr(1), hash + "0000",
+        std::string("0a1b2c3d11-11-2222-3333-444455556666"), std::string(),
+        std::string("mirror")}) {
     EXPECT_EQ(static_uid("kubernetes.io/config.mirror", other), "") << other;
   }
 }
