@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/limit_word.h"
+#include "kube/limits.h"
 #include "kube/pod.h"
 
 namespace nvs::daemon {
@@ -42,6 +43,8 @@ struct SavedPod {
   bool operator==(const SavedPod&) const = default;
 };
 using SavedPods = std::map<std::string, SavedPod>;  // by uid
+// All that the watch takes, and as many that are deleted and still run.
+inline constexpr std::size_t kSavedPodsMax = 2 * kube::kPodsMax;
 // Else it is neither written nor read: the API server may say what it likes.
 bool can_be_saved(const std::string& uid, const SavedPod& pod);
 

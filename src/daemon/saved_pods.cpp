@@ -66,6 +66,11 @@ struct LeftOut {
 }  // namespace
 
 SavedPods read_pods(const json& saved, std::string& remark) {
+  const bool is_object = saved.is_object() && saved.size() <= kSavedPodsMax;
+  if (!is_object && !saved.is_null()) {
+    add_remark(remark, "its pods are no object, or too many: all are left out");
+    return {};
+  }
   SavedPods pods;
   LeftOut left_out;
   for (const auto& [uid, described] : saved.items()) {

@@ -103,18 +103,15 @@ Result<SavedState> parse(const std::string& text, std::string& remark) {
     return tl::unexpected(broken("it is not of a version that this daemon knows"));
   const json& gpus = member(saved, "gpus");
   const json& tenants = member(saved, "tenants");
-  const json& pods = member(saved, "pods");  // not in files of earlier daemons
   if (!gpus.is_object() || !tenants.is_object())
     return tl::unexpected(broken("it has no gpus or tenants"));
-  if (!pods.is_object() && !pods.is_null()) return tl::unexpected(broken("its pods are no object"));
-  if (tenants.size() > kSavedTenantsMax || pods.size() > kSavedPodsMax)
-    return tl::unexpected(broken("it has too many tenants or pods"));
+  if (tenants.size() > kSavedTenantsMax) return tl::unexpected(broken("it has too many tenants"));
 
   SavedState state;
   for (const auto& [uuid, policy] : gpus.items()) state.gpus[uuid] = NVS_TRY(policy_of(policy));
   for (const auto& [key, settings] : tenants.items())
     state.tenants[key] = NVS_TRY(settings_of(settings));
-  state.pods = read_pods(pods, remark);
+  state.pods = read_pods(member(saved, "pods"), remark);
   state.slots = read_slots(member(saved, "slots"), remark);
   return state;
 }

@@ -14,7 +14,6 @@
 #include "core/policy.h"
 #include "daemon/pods.h"
 #include "daemon/tenant_limits.h"
-#include "kube/limits.h"
 
 namespace nvs::daemon {
 
@@ -39,8 +38,6 @@ struct SavedState {
 
 inline constexpr std::size_t kStateFileBytesMax = std::size_t{8} << 20U;
 inline constexpr std::size_t kSavedTenantsMax = 4096;
-// All that the watch takes, and as many that are deleted and still run.
-inline constexpr std::size_t kSavedPodsMax = 2 * kube::kPodsMax;
 
 // Nothing is there: an empty state. A broken file is renamed to state.json.bad and answered with an
 // empty state and a `remark` for the log. A pod or slot that is not understood is left out, with a

@@ -207,7 +207,6 @@ TEST_F(StateFileTest, ABrokenFileIsSetAside) {
                                   tenant + R"({"cores":101}}})",
                                   tenant + R"({"cores":"many"}}})",
                                   tenant + R"({"paused":"yes"}}})",
-                                  std::string(R"({"version":1,"gpus":{},"tenants":{},"pods":[]})"),
                                   pod + R"({"namespace":"ml","pod":"train","cores":40)"}) {
     folder_.write("state.json", text);
     const auto state = load();
@@ -244,6 +243,22 @@ TEST_F(StateFileTest, APodThatIsNotUnderstoodIsLeftOutAlone) {
   }
 }
 
+TEST_F(StateFileTest, APartOfPodsThatIsNoneIsLeftOutAlone) {
+  for (const char* pods : {"[]", "[3]", "3", "true", "\"0a1b\""}) {
+    folder_.write("state.json",
+                  R"({"version":1,"gpus":{},"tenants":{"k":{"paused":true}},"pods":)" +
+                      std::string(pods) + R"(,"slots":[{"slot":"GPU-1::0","namespace":"ml",)" +
+                      R"("pod":"train","container":"main"}]})");
+    const auto state = load();
+    ASSERT_TRUE(state) << pods;
+    EXPECT_TRUE(state->tenants.at("k").paused) << pods;
+    EXPECT_EQ(state->pods, SavedPods{}) << pods;
+    EXPECT_EQ(state->slots.size(), 1U) << pods;
+    EXPECT_NE(remark_.find("pods are no object"), std::string::npos) << pods << remark_;
+    EXPECT_FALSE(folder_.has("state.json.bad")) << pods;
+  }
+}
+
 TEST_F(StateFileTest, FieldsOfTheFutureArePassedOver) {
   folder_.write("state.json",
                 R"({"version":1,"new":[1],"gpus":{},"tenants":{"k":{"paused":true,"x":{}}}})");
@@ -277,7 +292,7 @@ TEST_F(StateFileTest, ATenantTooManyIsNotWritten) {
 
 TEST_F(StateFileTest, APodTooManyIsNeitherWrittenNorRead) {
   SavedState state;
-  std::string text = R"({"version":1,"gpus":{},"tenants":{},"pods":{)";
+  std::string text = R"({"version":1,"gpus":{},"tenants":{"k":{"paused":true}},"pods":{)";
   for (std::size_t i = 0; i <= kSavedPodsMax; ++i) {
     const std::string uid = "uid-" + std::to_string(i);
     state.pods[uid] = {{std::string(63, 's'), std::string(kPodNameMax, 'p')}};
@@ -292,8 +307,11 @@ TEST_F(StateFileTest, APodTooManyIsNeitherWrittenNorRead) {
   ASSERT_TRUE(loaded);
   EXPECT_EQ(loaded->pods.size(), kSavedPodsMax);
   folder_.write("state.json", text + "}}");
-  ASSERT_TRUE(load());
+  const auto left = load();
+  ASSERT_TRUE(left);
   EXPECT_NE(remark_.find("too many"), std::string::npos) << remark_;
+  EXPECT_EQ(left->pods, SavedPods{});
+  EXPECT_TRUE(left->tenants.at("k").paused) << "what an administrator has set is not lost for it";
 }
 
 TEST_F(StateFileTest, WhatCannotBeReadOrWrittenIsAnError) {
