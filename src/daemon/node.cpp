@@ -119,10 +119,13 @@ void Node::leave(Instant now, core::ClientId client, Effects& effects) {
   memory_.leave(client);
   accounts_.leave(client);
   const Tenant& tenant = clients_.at(clients_.client(client).tenant);
-  if (tenant.clients.size() == 1) keep_quota(now, tenant);
+  const bool is_last = tenant.clients.size() == 1;
+  if (is_last) keep_quota(now, tenant);
+  const bool leaves_container = is_last && give_up_container(tenant);
   step(now, core::ClientLeft{client}, effects);
   clients_.remove_client(client);
   forget_pods(now);
+  if (leaves_container) identify_all(now, effects);  // another one may say that it is it
 }
 
 void Node::set_policy(Instant now, core::GpuId gpu, core::GpuPolicy policy, Effects& effects) {

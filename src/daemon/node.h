@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/instant.h"
@@ -111,6 +113,7 @@ class Node {
 
   // See node_pods.cpp.
   void identify(Tenant& tenant);
+  bool give_up_container(const Tenant& tenant);
   void identify_all(Instant now, Effects& effects);
   bool is_in_use(Instant now, const std::string& uid) const;
   void lose_pod(Instant now, const std::string& uid);
@@ -138,6 +141,8 @@ class Node {
   Pods pods_;
   std::set<std::string> pods_gone_;     // by uid: deleted, and in use
   std::set<std::string> pods_awaited_;  // an earlier daemon's, and none of their tenants is back
+  // Who is taken for which container, by its pod's uid and its name: never two at once.
+  std::map<std::pair<std::string, std::string>, core::TenantId> containers_;
   kube::Health pods_health_;
   std::uint64_t bad_annotations_ = 0;  // seen in all
   ShareHistory shares_;

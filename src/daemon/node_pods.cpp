@@ -134,8 +134,21 @@ void Node::identify_all(Instant now, Effects& effects) {
   }
 }
 
+bool Node::give_up_container(const Tenant& tenant) {
+  const auto held = containers_.find({tenant.pod_uid, tenant.container_name});
+  if (held == containers_.end() || held->second != tenant.id) return false;
+  containers_.erase(held);
+  return true;
+}
+
 void Node::identify(Tenant& tenant) {
-  const PodIdentity identity = pods_.identify(tenant.pod_uid, tenant.slot);
+  give_up_container(tenant);
+  PodIdentity identity = pods_.identify(tenant.pod_uid, tenant.slot);
+  // Which of its pod's containers it is, the kernel does not say. If two could be the one that
+  // asked for most, both would have that.
+  if (identity.use != nullptr &&
+      !containers_.try_emplace({tenant.pod_uid, identity.use->container}, tenant.id).second)
+    identity = pods_.unverified(tenant.pod_uid, "another container of its pod has its slot");
   const bool is_new =
       identity.standing != tenant.standing || identity.reason != tenant.standing_reason;
   tenant.standing = identity.standing;

@@ -1,92 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the API server and the kubelet say reaches tenants, whoever comes first.
-#include <memory>
-
 #include <gtest/gtest.h>
 
-#include "base/test_folder.h"
-#include "daemon/node.h"
+#include "daemon/test_node_pods.h"
 
 namespace nvs::daemon {
 namespace {
-
-const std::string kUid = "0a1b2c3d-1111-2222-3333-444455556666";
-const std::string kHash = "0123456789abcdef0123456789abcdef";
-const std::string kSlot = "GPU-1::0";
-
-class NodePodsTest : public ::testing::Test {
- protected:
-  static constexpr Instant kStart = Instant::from_ns(1'000'000'000'000);
-  // Whoever an earlier daemon served is back by then.
-  static constexpr Instant kAllBack = kStart + kReadoption + Duration::from_ns(1);
-  static constexpr core::GpuId kGpu{0};
-  using Annotations = std::map<std::string, std::string>;
-
-  NodePodsTest() {
-    options_.folder = folder_.path();
-    options_.limits.say(LimitSource::defaults, CoresWord::of(50));
-    start();
-  }
-
-  // A daemon that knows what is in the folder.
-  void start() {
-    std::string remark;
-    node_ = std::make_unique<Node>(options_, load_state(folder_.path(), remark).value(), kStart);
-    EXPECT_EQ(remark, "");
-    Gpu gpu = unknown_gpu({1});
-    gpu.memory_bytes = 1000;
-    node_->add_gpu(kStart, gpu, Node::Origin::found, effects_);
-    node_->watch_pods();
-  }
-
-  const Tenant& join(int client = 1, const std::string& cores = "",
-                     const std::string& slot = kSlot) {
-    Tenant tenant;
-    tenant.key = "container:/kubepods/a";
-    tenant.name = "python3";
-    tenant.pod_uid = kUid;
-    tenant.slot = slot;
-    Wishes wishes;
-    wishes.core_limit = cores;
-    return node_->join(kStart, core::ClientId{static_cast<std::uint64_t>(client)}, 100, tenant,
-                       wishes, effects_);
-  }
-  void pod(const Annotations& annotations, kube::PodChange::Kind kind) {
-    list({{kind, {kUid, "ml", "train", annotations}}});
-  }
-  // The API server has been reached, and this is different.
-  void list(const std::vector<kube::PodChange>& changes, Instant now = kStart) {
-    kube::Health health;
-    health.has_listed = true;
-    node_->update_pods(now, {changes, health, {}}, effects_);
-  }
-  void pod(const Annotations& annotations = {}) { pod(annotations, kube::PodChange::Kind::added); }
-  void slot(const std::string& name = "train") {
-    node_->update_slots(kStart, {false, false, {{kSlot, {"ml", name}, "main"}}, {}}, effects_);
-  }
-  // Of a pod that its node has from a file, as the API server has it.
-  static kube::Pod picture(const std::string& uid, const std::string& cores,
-                           const std::string& name = "train") {
-    return {uid, "ml", name, {{"nvshare.com/gpu-core-limit", cores}}, kHash};
-  }
-  const Tenant& join_from_file(std::uint64_t client = 1) {
-    Tenant tenant;
-    tenant.key = "container:/kubepods/a";
-    tenant.pod_uid = kHash;
-    tenant.slot = kSlot;
-    return node_->join(kStart, core::ClientId{client}, 100, tenant, {}, effects_);
-  }
-  std::size_t pod_count() const {
-    const std::string status = node_->status(kStart, {});
-    const std::string key = R"("pods":)";
-    return std::stoul(status.substr(status.find(key) + key.size()));
-  }
-
-  TestFolder folder_;
-  Options options_;
-  Effects effects_;
-  std::unique_ptr<Node> node_;
-};
 
 TEST_F(NodePodsTest, ATenantHasTheNameAndLimitsOfItsPod) {
   pod({{"nvshare.com/gpu-core-limit", "30"}, {"nvshare.com/gpu-memory-limit", "400"}});
@@ -132,32 +51,6 @@ TEST_F(NodePodsTest, AChangeIsInForceAtOnceAndSoIsItsEnd) {
   EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{90, LimitSource::environment}));
 }
 
-TEST_F(NodePodsTest, WhatAContainerAskedForCountsMoreThanItsEnvironment) {
-  pod();
-  const SlotUse use{kSlot, {"ml", "train"}, "main", MemoryWord::of({400, 0}), CoresWord::of(30)};
-  node_->update_slots(kStart, {false, false, {use}, {}}, effects_);
-  const Tenant& tenant = join(1, "90");
-  EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{30, LimitSource::resource}));
-  EXPECT_EQ(tenant.limits.memory().source, LimitSource::resource);
-  pod({{"nvshare.com/gpu-core-limit", "40"}}, kube::PodChange::Kind::changed);
-  EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{40, LimitSource::annotation}));
-}
-
-TEST_F(NodePodsTest, AWrongSlotLiftsNoLimit) {
-  pod();
-  const SlotUse use{kSlot, {"ml", "train"}, "main", MemoryWord::of({400, 0}), CoresWord::of(30)};
-  node_->update_slots(kStart, {false, false, {use}, {}}, effects_);
-  const Tenant& tenant = join(1, "90", "GPU-1::999");
-  const EffectiveLimit<std::uint32_t> asked{30, LimitSource::resource};
-  EXPECT_EQ(tenant.standing, Standing::unverified);
-  EXPECT_EQ(tenant.limits.cores(), asked) << "its environment has no say";
-  EXPECT_EQ(tenant.limits.memory().value, (MemoryAmount{400, 0}));
-  pod({{"nvshare.com/gpu-core-limit", "40"}}, kube::PodChange::Kind::changed);
-  EXPECT_EQ(tenant.limits.cores(), asked) << "nor have its annotations until it is verified";
-  node_->update_slots(kStart, {true, true, {}, {}}, effects_);
-  EXPECT_EQ(tenant.limits.memory().value, std::nullopt) << "its pod has no slot any more";
-}
-
 TEST_F(NodePodsTest, ABadAnnotationIsSaidAndLeavesTheLimit) {
   pod({{"nvshare.com/gpu-core-limit", "20"}});
   slot();
@@ -171,16 +64,6 @@ TEST_F(NodePodsTest, ABadAnnotationIsSaidAndLeavesTheLimit) {
   pod({{"nvshare.com/gpu-core-limit", "40"}}, kube::PodChange::Kind::changed);
   EXPECT_EQ(tenant.limits.cores().value, 40U);
   EXPECT_TRUE(tenant.annotation_errors.empty());
-}
-
-TEST_F(NodePodsTest, WhoHasAnothersSlotGetsWhatTheNodeGives) {
-  pod({{"nvshare.com/gpu-core-limit", "90"}});
-  slot("serve");
-  const Tenant& tenant = join();
-  EXPECT_EQ(tenant.standing, Standing::unverified);
-  EXPECT_EQ(tenant.standing_reason, "its slot is another pod's");
-  EXPECT_EQ(tenant.limits.cores(), (EffectiveLimit<std::uint32_t>{50, LimitSource::defaults}));
-  EXPECT_NE(node_->status(kStart, {}).find(R"("standing":"unverified")"), std::string::npos);
 }
 
 TEST_F(NodePodsTest, LimitsOfAPodThatWasDeletedByForceHoldUntilItEnds) {
@@ -316,66 +199,6 @@ TEST_F(NodePodsTest, PicturesThatAreMadeUpAreNotKept) {
   }
   EXPECT_EQ(pod_count(), 1U);
   EXPECT_EQ(tenant.limits.cores().value, 20U);
-}
-
-TEST_F(NodePodsTest, ALaterProcessMaySayTheSlot) {
-  pod({{"nvshare.com/gpu-core-limit", "20"}});
-  slot();
-  Tenant without;
-  without.key = "container:/kubepods/a";
-  without.pod_uid = kUid;
-  const Tenant& tenant = node_->join(kStart, core::ClientId{7}, 99, without, {}, effects_);
-  EXPECT_EQ(tenant.standing, Standing::unverified);
-  join();
-  EXPECT_EQ(tenant.standing, Standing::verified);
-}
-
-class NodePodPriorityTest : public NodePodsTest {
- protected:
-  // What is in force for one that asks for it, and what it asked for.
-  std::string priorities(core::Priority asked, const std::string& uid) {
-    Tenant tenant;
-    tenant.key = "container:/" + std::to_string(++clients_);
-    tenant.pod_uid = uid;
-    Wishes wishes;
-    wishes.priority = asked;
-    const core::ClientId client{clients_};
-    node_->join(kStart, client, 100, tenant, wishes, effects_);
-    const std::string status = node_->status(kStart, {});
-    node_->leave(kStart, client, effects_);
-    const std::size_t from = status.find(R"("priority":)");
-    return status.substr(from, status.find(R"(,"weight")") - from);
-  }
-
-  std::uint64_t clients_ = 0;
-};
-
-TEST_F(NodePodPriorityTest, APodHasNoHigherOneThanPodsMayAskFor) {
-  using core::Priority;
-  EXPECT_EQ(priorities(Priority::high, kUid), R"("priority":"normal","priority_asked":"high")");
-  EXPECT_EQ(priorities(Priority::low, kUid), R"("priority":"low","priority_asked":"low")");
-  EXPECT_EQ(priorities(Priority::high, ""), R"("priority":"high","priority_asked":"high")")
-      << "it is in no pod";
-  options_.pod_priority = Priority::high;
-  start();
-  EXPECT_EQ(priorities(Priority::high, kUid), R"("priority":"high","priority_asked":"high")");
-  options_.pod_priority = Priority::low;
-  start();
-  EXPECT_EQ(priorities(Priority::normal, kUid), R"("priority":"low","priority_asked":"normal")");
-}
-
-TEST_F(NodePodPriorityTest, AnAdministratorMayGiveAnyAndItStays) {
-  const Tenant& tenant = join();
-  const auto is_high = [this] {
-    return node_->status(kStart, {}).find(R"("priority":"high")") != std::string::npos;
-  };
-  EXPECT_FALSE(is_high());
-  node_->set_priority(kStart, tenant.id, core::Priority::high, effects_);
-  EXPECT_TRUE(is_high());
-  node_->leave(kStart, core::ClientId{1}, effects_);
-  start();
-  join();
-  EXPECT_TRUE(is_high()) << "over a restart too";
 }
 
 TEST_F(NodePodsTest, TenantsOutsideOfPodsAreAsEver) {

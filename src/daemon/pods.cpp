@@ -137,6 +137,14 @@ void Pods::lower_to_slots_of(const PodName& pod, PodIdentity& identity) const {
   }
 }
 
+PodIdentity Pods::unverified(const std::string& uid, const char* reason) const {
+  // A picture may be made up, and only the slot proves it: until then its annotations lower nothing
+  // either. Slots do: the name of one that is made up has none.
+  PodIdentity identity{Standing::unverified, find(uid), nullptr, reason};
+  for (const KnownPod* named : pods_of(uid)) lower_to_slots_of(named->name, identity);
+  return identity;
+}
+
 PodIdentity Pods::identify(const std::string& uid, const std::string& slot) const {
   if (!asked_ || uid.empty()) return {};
   const std::vector<const KnownPod*> pods = pods_of(uid);
@@ -146,21 +154,12 @@ PodIdentity Pods::identify(const std::string& uid, const std::string& slot) cons
     const SlotUse& use = held->second.use;
     return {Standing::verified, named, &use, "", use.memory, use.cores};
   }
-  // A picture may be made up, and only the slot proves it: until then its annotations lower nothing
-  // either. Slots do: the name of one that is made up has none.
-  PodIdentity identity{Standing::unverified, find(uid)};
-  for (const KnownPod* named : pods) lower_to_slots_of(named->name, identity);
+  if (pods.empty()) return unverified(uid, "the API server has not told of its pod");
+  if (slot.empty()) return unverified(uid, "it does not say which slot it has (NVSHARE_SLOT)");
   const auto any = slots_.lower_bound({slot, PodName{}});
-  if (pods.empty()) {
-    identity.reason = "the API server has not told of its pod";
-  } else if (slot.empty()) {
-    identity.reason = "it does not say which slot it has (NVSHARE_SLOT)";
-  } else if (any != slots_.end() && any->first.first == slot) {
-    identity.reason = "its slot is another pod's";
-  } else {
-    identity.reason = "the kubelet has not told of its slot";
-  }
-  return identity;
+  const bool is_anothers = any != slots_.end() && any->first.first == slot;
+  return unverified(
+      uid, is_anothers ? "its slot is another pod's" : "the kubelet has not told of its slot");
 }
 
 }  // namespace nvs::daemon

@@ -118,6 +118,8 @@ class Pods {
 
   // What it points to is valid until something is set.
   PodIdentity identify(const std::string& uid, const std::string& slot) const;
+  // The same of one that is not believed, for this reason.
+  PodIdentity unverified(const std::string& uid, const char* reason) const;
 
   std::size_t pod_count() const { return pods_.size(); }
   std::size_t slot_count() const { return slots_.size(); }
