@@ -122,7 +122,7 @@ TEST_F(StateFileTest, SlotsThatAreNotUnderstoodAreLeftOutAlone) {
     EXPECT_NE(remark_.find("slots are no list"), std::string::npos) << bad << remark_;
   }
   std::string many = good;
-  for (std::size_t i = 0; i < kSavedSlotsMax; ++i) many += "," + good;
+  for (std::size_t i = 0; i < kSavedSlotsMax; ++i) many.append(",").append(good);
   EXPECT_EQ(load_slots("[" + many + "]"), SavedSlots{});
   EXPECT_NE(remark_.find("too many"), std::string::npos) << remark_;
 }
