@@ -168,6 +168,12 @@ std::string priority_request(std::string_view priority, std::string_view tenant)
       {{"command", "priority"}, {"priority", priority}, {"tenant", number_or_name(tenant)}});
 }
 
+std::string weight_request(std::string_view weight, std::string_view tenant) {
+  return one_line({{"command", "weight"},
+                   {"weight", number_or_name(weight)},
+                   {"tenant", number_or_name(tenant)}});
+}
+
 std::string limit_request(std::string_view kind, std::string_view value, std::string_view tenant) {
   Json request = {{"command", "limit"}, {"tenant", number_or_name(tenant)}};
   request[std::string(kind)] = value;

@@ -21,6 +21,7 @@ std::string set_request(std::string_view setting, std::string_view value, std::s
 // A tenant is named by its number or by its name.
 std::string pause_request(bool pause, std::string_view tenant);
 std::string priority_request(std::string_view priority, std::string_view tenant);
+std::string weight_request(std::string_view weight, std::string_view tenant);
 // `kind` is memory or cores; `value` as people write it, none or default.
 std::string limit_request(std::string_view kind, std::string_view value, std::string_view tenant);
 

@@ -36,6 +36,7 @@ TEST(AdminMessages, RequestsAreOneLine) {
   EXPECT_EQ(pause_request(false, "a\"\n7"), R"({"command":"resume","tenant":"a\"\n7"})");
   EXPECT_EQ(priority_request("low", "x"),
             R"({"command":"priority","priority":"low","tenant":"x"})");
+  EXPECT_EQ(weight_request("200", "3"), R"({"command":"weight","tenant":3,"weight":200})");
   EXPECT_EQ(trace_request(2.5), R"({"command":"trace","seconds":2.5})");
   // Longer than any number that the daemon gives: a name.
   EXPECT_EQ(pause_request(true, "12345678901234567890"),

@@ -40,14 +40,15 @@ _nvsharectl() {
           words+=$'\n--folder\n--help\n--version' ;;
         status:*) words=$'-o\n--folder' ;;
         trace:*) words=$'-o\n--seconds\n--folder' ;;
-        set::0) words=$'mode\nturn\nwindow\npriority\nmemory\ncores' ;;
+        set::0) words=$'mode\nturn\nwindow\npriority\nweight\nmemory\ncores' ;;
         set:mode:0) words=$'auto\nserial\nconcurrent' ;;
         set:turn:0) words=$'auto\n10s\n30s\n60s' ;;
         set:window:0) words=$'10ms\n20ms\n50ms' ;;
         set:priority:0) words=$'low\nnormal\nhigh' ;;
+        set:weight:0) words=$'50\n100\n200' ;;
         set:memory:0) words=$'1Gi\n4Gi\n50%\nnone\ndefault' ;;
         set:cores:0) words=$'25\n50\n75\nnone\ndefault' ;;
-        set:priority:1|set:memory:1|set:cores:1|pause::0|resume::0)
+        set:priority:1|set:weight:1|set:memory:1|set:cores:1|pause::0|resume::0)
           words=$(nvsharectl "${folder[@]}" completion tenants 2>/dev/null) ;;
         set:mode:1|set:turn:1|set:window:1) words="--gpu" ;;
         completion::0) words=$'bash\nzsh\nfish' ;;
@@ -105,12 +106,13 @@ _nvsharectl_words() {
 
 _nvsharectl_set() {
   local -a state
-  _arguments -C '1:setting:(mode turn window priority memory cores)' '*::value:->value'
+  _arguments -C '1:setting:(mode turn window priority weight memory cores)' '*::value:->value'
   case $words[1] in
     mode) _arguments '1:mode:(auto serial concurrent)' '--gpu=:GPU:_nvsharectl_words gpus' ;;
     turn) _arguments '1:time:(auto 10s 30s 60s)' '--gpu=:GPU:_nvsharectl_words gpus' ;;
     window) _arguments '1:time:(10ms 20ms 50ms)' '--gpu=:GPU:_nvsharectl_words gpus' ;;
     priority) _arguments '1:priority:(low normal high)' '2:tenant:_nvsharectl_words tenants' ;;
+    weight) _arguments '1:weight:(50 100 200)' '2:tenant:_nvsharectl_words tenants' ;;
     memory)
       _arguments '1:size:(1Gi 4Gi 50% none default)' '2:tenant:_nvsharectl_words tenants' ;;
     cores)
@@ -171,7 +173,7 @@ complete -c nvsharectl -n '__fish_seen_subcommand_from trace' -l seconds -x
 complete -c nvsharectl -n '__fish_seen_subcommand_from pause resume' \
   -a '(nvsharectl completion tenants 2>/dev/null)'
 complete -c nvsharectl -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'
-set -l settings mode turn window priority memory cores
+set -l settings mode turn window priority weight memory cores
 complete -c nvsharectl -a "$settings" \
   -n "__fish_seen_subcommand_from set; and not __fish_seen_subcommand_from $settings"
 complete -c nvsharectl -n '__fish_seen_subcommand_from mode' -a 'auto serial concurrent'
@@ -181,6 +183,8 @@ complete -c nvsharectl -n '__fish_seen_subcommand_from mode turn window' -l gpu 
   -a '(nvsharectl completion gpus 2>/dev/null)'
 complete -c nvsharectl -n '__fish_seen_subcommand_from priority' \
   -a 'low normal high (nvsharectl completion tenants 2>/dev/null)'
+complete -c nvsharectl -n '__fish_seen_subcommand_from weight' \
+  -a '50 100 200 (nvsharectl completion tenants 2>/dev/null)'
 complete -c nvsharectl -n '__fish_seen_subcommand_from memory' \
   -a '1Gi 4Gi 50% none default (nvsharectl completion tenants 2>/dev/null)'
 complete -c nvsharectl -n '__fish_seen_subcommand_from cores' \

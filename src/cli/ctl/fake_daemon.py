@@ -123,7 +123,7 @@ class FakeDaemon:
             keys = ("index", "uuid", "name")
             gpus = [{key: one[key] for key in keys} for one in self.status["gpus"]]
             result = {"gpus": gpus, "tenants": names, "intervals": self.intervals}
-        elif command in ("pause", "resume", "priority"):
+        elif command in ("pause", "resume", "priority", "weight"):
             for one in self.status["tenants"]:
                 if request["tenant"] in (one["id"], one["name"]):
                     self._change(one, request)
@@ -136,6 +136,8 @@ class FakeDaemon:
     def _change(one, request):
         if request["command"] == "priority":
             one["priority"] = request["priority"]
+        elif request["command"] == "weight":
+            one["weight"] = request["weight"]
         else:
             one["paused"] = request["command"] == "pause"
             one["gpus"][0]["state"] = "paused" if one["paused"] else "running"

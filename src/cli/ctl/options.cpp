@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -30,6 +31,7 @@ constexpr const char* kFooter =
     "  nvsharectl status -o json | jq .tenants\n"
     "  nvsharectl set window 10ms --gpu 0\n"
     "  nvsharectl set priority high train.py\n"
+    "  nvsharectl set weight 200 train.py               twice as much as others that wait\n"
     "  nvsharectl set memory 4Gi train.py               of each GPU; set memory none: no limit\n"
     "  nvsharectl set cores 40 train.py                 percent of each GPU's time\n"
     "  nvsharectl trace --seconds 30 -o trace.json      then open it in ui.perfetto.dev\n"
@@ -50,8 +52,11 @@ EarlyExit usage(const std::string& text) { return {kCtlUsage, text + " (see nvsh
 
 constexpr std::array<std::string_view, 7> kCommands = {"status", "top",   "set",       "pause",
                                                        "resume", "trace", "completion"};
-constexpr std::array<std::string_view, 6> kSettings = {"mode",     "turn",   "window",
-                                                       "priority", "memory", "cores"};
+constexpr std::array<std::string_view, 7> kSettings = {"mode",   "turn",   "window", "priority",
+                                                       "weight", "memory", "cores"};
+constexpr std::array<std::string_view, 4> kTenantSettings = {"priority", "weight", "memory",
+                                                             "cores"};
+constexpr unsigned kWeightMax = 1000;
 
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& words, const std::string& word) {
@@ -68,7 +73,7 @@ CLI::App* declare_setting(CLI::App& set, CtlOptions& options, const std::string&
 
 void declare_set(CLI::App& root, CtlOptions& options) {
   CLI::App* set =
-      root.add_subcommand("set", "change how a GPU is shared, or a tenant's priority or limits");
+      root.add_subcommand("set", "change how a GPU is shared, or a tenant's part in it");
   set->require_subcommand(1);
   CLI::App* on_gpu[] = {
       declare_setting(*set, options, "mode", "who may run at a time", "auto, serial or concurrent"),
@@ -84,6 +89,8 @@ void declare_set(CLI::App& root, CtlOptions& options) {
   }
   CLI::App* of_tenant[] = {
       declare_setting(*set, options, "priority", "who goes first", "low, normal or high"),
+      declare_setting(*set, options, "weight", "how much of a GPU's time, against others that wait",
+                      "1 to 1000; all have 100 if nothing is set"),
       declare_setting(*set, options, "memory", "how much of each GPU's memory a tenant may have",
                       "4Gi, 4G, 512MiB, bytes, 25%; none: no limit; default: as without this"),
       declare_setting(*set, options, "cores", "how much of each GPU's time a tenant may have",
@@ -132,7 +139,8 @@ std::string unknown_command(const Arguments& arguments) {
     if (!command.empty()) {
       return is_one_of(kSettings, word)
                  ? ""
-                 : "no setting '" + word + "': use mode, turn, window, priority, memory or cores";
+                 : "no setting '" + word +
+                       "': use mode, turn, window, priority, weight, memory or cores";
     }
     if (!is_one_of(kCommands, word)) {
       return "no command '" + word + "': use status, top, set, pause, resume, trace or completion";
@@ -173,6 +181,15 @@ std::string complaint_about_setting(CtlOptions& options) {
     return is_one_of(kPriorities, value) ? ""
                                          : "no priority '" + value + "': use low, normal or high";
   }
+  if (options.setting == "weight") {
+    unsigned weight = 0;
+    const char* end = value.data() + value.size();
+    const auto [stopped, error] = std::from_chars(value.data(), end, weight);
+    const bool is_number = error == std::errc{} && stopped == end;
+    return is_number && weight >= 1 && weight <= kWeightMax
+               ? ""
+               : "'" + value + "' is no weight: write a whole number from 1 to 1000";
+  }
   if (options.setting == "memory" || options.setting == "cores") {
     return complaint_about_limit(options);
   }
@@ -211,8 +228,7 @@ std::string complaint(CtlOptions& options, const Raw& raw) {
   }
   if (options.gpu.empty()) return "--gpu needs a number, a uuid or all";
   const bool wants_tenant = options.command == "pause" || options.command == "resume" ||
-                            options.setting == "priority" || options.setting == "memory" ||
-                            options.setting == "cores";
+                            is_one_of(kTenantSettings, options.setting);
   if (wants_tenant && options.tenant.empty()) return "a tenant's number or name is missing";
   return "";
 }

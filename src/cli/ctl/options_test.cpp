@@ -48,7 +48,7 @@ TEST(CtlOptions, SettingsOfAGpu) {
   EXPECT_EQ(parse_ctl_options({"set", "turn", "auto"})->value, "auto");
   expect_bad({"set"}, "subcommand");
   expect_bad({"set", "colour", "red"},
-             "no setting 'colour': use mode, turn, window, priority, memory or cores");
+             "no setting 'colour': use mode, turn, window, priority, weight, memory or cores");
   expect_bad({"set", "mode"}, "VALUE");
   expect_bad({"set", "mode", "fast"}, "no mode 'fast': use auto, serial or concurrent");
   expect_bad({"set", "window", "20"}, "'20' is no time: write a number and its unit");
@@ -68,6 +68,13 @@ TEST(CtlOptions, Tenants) {
   EXPECT_EQ(parse_ctl_options({"resume", "3"})->command, "resume");
   expect_bad({"set", "priority", "urgent", "3"}, "no priority 'urgent': use low, normal or high");
   expect_bad({"set", "priority", "high"}, "TENANT");
+  const auto weight = parse_ctl_options({"set", "weight", "200", "train.py"});
+  ASSERT_TRUE(weight);
+  EXPECT_EQ(weight->value, "200");
+  for (const char* bad : {"0", "1001", "-1", "2x", "1.5", "99999999999999999999"})
+    expect_bad({"set", "weight", bad, "3"}, "is no weight: write a whole number from 1 to 1000");
+  expect_bad({"set", "weight", "200"}, "TENANT");
+  expect_bad({"set", "weight", "200", ""}, "a tenant's number or name is missing");
   expect_bad({"pause"}, "TENANT");
   expect_bad({"pause", ""}, "a tenant's number or name is missing");
   expect_bad({"pause", std::string(2000, 'x')}, "names nothing");

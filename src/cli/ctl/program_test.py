@@ -109,6 +109,8 @@ class Changes(WithDaemon):
         self.assertFalse(self.daemon.status["tenants"][0]["paused"])
         self.good("set", "priority", "low", "2")
         self.assertEqual(self.daemon.status["tenants"][1]["priority"], "low")
+        self.good("set", "weight", "250", "2")
+        self.assertIn("low x2.5", self.good("status"))
 
     def test_limits_reach_the_daemon(self):
         self.good("set", "memory", "1.5Gi", "train.py")
@@ -261,7 +263,7 @@ class Completion(WithDaemon):
 
     def test_bash_completes(self):
         self.assertEqual(self.bash("nvsharectl", "st"), ["status"])
-        self.assertEqual(self.bash("nvsharectl", "set", "w"), ["window"])
+        self.assertEqual(self.bash("nvsharectl", "set", "wi"), ["window"])
         self.assertEqual(self.bash("nvsharectl", "set", "mode", "s"), ["serial"])
         self.assertEqual(self.bash("nvsharectl", "status", "-o", ""), ["table", "json"])
         self.assertEqual(self.bash("nvsharectl", "pause", "t"), ["train.py"])

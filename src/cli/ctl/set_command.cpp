@@ -11,6 +11,7 @@ namespace {
 std::string request_of(const CtlOptions& options) {
   const std::string& setting = options.setting;
   if (setting == "priority") return priority_request(options.value, options.tenant);
+  if (setting == "weight") return weight_request(options.value, options.tenant);
   if (setting == "memory" || setting == "cores") {
     return limit_request(setting, options.value, options.tenant);
   }

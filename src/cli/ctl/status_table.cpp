@@ -69,13 +69,13 @@ std::vector<std::string> tenant_lines(const NodeStatus& node, std::size_t width)
   for (const TenantStatus& tenant : node.tenants) {
     const std::string id = std::to_string(tenant.id);
     for (const UseStatus& use : tenant.uses) {
-      table.add({id, tenant.name, std::to_string(use.gpu), use.state, tenant.priority,
+      table.add({id, tenant.name, std::to_string(use.gpu), use.state, priority_text(tenant),
                  seconds_text(use.used_s), seconds_text(use.waited_s),
                  seconds_text(use.longest_wait_s), memory_text(use.memory_bytes)});
     }
     if (tenant.uses.empty()) {
-      table.add({id, tenant.name, "-", tenant.paused ? "paused" : "absent", tenant.priority, "-",
-                 "-", "-", "-"});
+      table.add({id, tenant.name, "-", tenant.paused ? "paused" : "absent", priority_text(tenant),
+                 "-", "-", "-", "-"});
     }
   }
   return table.lines(width);
@@ -202,6 +202,15 @@ std::string turn_text(const GpuStatus& gpu) {
 
 std::string limit_text(const UseStatus& use) {
   return use.memory_limit_bytes ? bytes_text(*use.memory_limit_bytes) : "-";
+}
+
+std::string priority_text(const TenantStatus& tenant) {
+  constexpr std::uint64_t kUsualWeight = 100;
+  // A daemon that tells of no weight knows none.
+  if (tenant.weight == 0 || tenant.weight == kUsualWeight) return tenant.priority;
+  char times[32];
+  std::snprintf(times, sizeof times, " x%g", static_cast<double>(tenant.weight) / kUsualWeight);
+  return tenant.priority + times;
 }
 
 std::string cap_text(const UseStatus& use) {

@@ -22,6 +22,8 @@ std::string window_text(const GpuStatus& gpu);
 std::string turn_text(const GpuStatus& gpu);
 std::string limit_text(const UseStatus& use);  // "4.0GiB"
 // In percent: "60", or "75>50" if less is in force than was asked for.
+// "normal", or "normal x2.5" where its weight is no usual one.
+std::string priority_text(const TenantStatus& tenant);
 std::string cap_text(const UseStatus& use);
 std::string lately_text(const std::optional<double>& share);
 std::string throttled_text(const UseStatus& use);

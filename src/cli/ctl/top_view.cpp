@@ -98,7 +98,7 @@ std::vector<Column> tenant_columns(bool limits) {
 
 std::vector<std::string> waits_of(const TopRow& row, std::size_t bar_width) {
   const UseStatus& use = *row.use;
-  return {row.tenant->priority,
+  return {priority_text(*row.tenant),
           bar(row.share, bar_width),
           share_text(row.share),
           use.waiting_now_s > 0 ? seconds_text(use.waiting_now_s) : "-",
