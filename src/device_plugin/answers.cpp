@@ -60,16 +60,22 @@ void Answers::kubelet_came(Instant now) {
 
 bool Answers::listed(Instant asked_at, ListedPods pods) {
   const Guard guard(lock_);
-  if (usage_.is_doubtful(asked_at)) add_missing(pods.holders, holders_);
+  const bool is_whole = !usage_.is_doubtful(asked_at);
+  if (!is_whole) add_missing(pods.holders, slots_.holders);
   usage_.listed(asked_at, std::move(pods.devices));
-  const bool is_new = pods.holders != holders_;
-  holders_ = std::move(pods.holders);
+  const bool is_new = pods.holders != slots_.holders || (is_whole && !slots_.is_whole);
+  slots_ = {.holders = std::move(pods.holders), .is_whole = is_whole};
   return is_new;
 }
 
 std::vector<SlotHolder> Answers::holders() const {
   const Guard guard(lock_);
-  return holders_;
+  return slots_.holders;
+}
+
+SlotList Answers::slots() const {
+  const Guard guard(lock_);
+  return slots_;
 }
 
 bool Answers::awaits_list(Instant now) const {

@@ -51,9 +51,10 @@ class Answers {
   // By UUID; GPUs that are not there have none.
   void set_loads(std::map<std::string, double> loads);
   void kubelet_came(Instant now);
-  // False: nobody's slots are other ones than before.
+  // False: nobody's slots are other ones than before, and no more is known of others.
   bool listed(Instant asked_at, ListedPods pods);
   std::vector<SlotHolder> holders() const;
+  SlotList slots() const;
   bool all_slots_are_ours(Instant now) const;
   // Something was allocated of which no list has told yet.
   bool awaits_list(Instant now) const;
@@ -73,7 +74,7 @@ class Answers {
   std::set<std::string> unhealthy_;
   std::map<std::string, double> loads_;
   Usage usage_;
-  std::vector<SlotHolder> holders_;
+  SlotList slots_;
 };
 
 }  // namespace nvs::plugin

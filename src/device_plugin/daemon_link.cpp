@@ -108,10 +108,11 @@ Parsed<DaemonStatus> parse_status(const std::string& text) {
   return status;
 }
 
-std::vector<std::string> slot_requests(const std::vector<SlotHolder>& holders,
-                                       std::uint64_t unit_bytes) {
+std::vector<std::string> slot_requests(const SlotList& slots, std::uint64_t unit_bytes) {
+  // Nobody is news only if nobody has any.
+  if (slots.holders.empty() && !slots.is_whole) return {};
   std::vector<std::string> used(1);
-  for (const SlotHolder& holder : holders) {
+  for (const SlotHolder& holder : slots.holders) {
     json object = {{"slot", holder.slot},
                    {"namespace", holder.space},
                    {"pod", holder.pod},
@@ -126,8 +127,8 @@ std::vector<std::string> slot_requests(const std::vector<SlotHolder>& holders,
   }
   std::vector<std::string> requests;
   for (const std::string& list : used) {
-    const bool is_first = requests.empty();
-    const bool is_last = requests.size() + 1 == used.size();
+    const bool is_first = slots.is_whole && requests.empty();
+    const bool is_last = slots.is_whole && requests.size() + 1 == used.size();
     requests.push_back(std::string(R"({"command":"slots",)") +
                        (is_first ? R"("begins":true,)" : "") + (is_last ? R"("ends":true,)" : "") +
                        R"("used":[)" + list + "]}\n");
@@ -135,8 +136,7 @@ std::vector<std::string> slot_requests(const std::vector<SlotHolder>& holders,
   return requests;
 }
 
-Parsed<GpuLoads> DaemonLink::talk(const std::vector<SlotHolder>& holders,
-                                  std::uint64_t unit_bytes) {
+Parsed<GpuLoads> DaemonLink::talk(const SlotList& slots, std::uint64_t unit_bytes) {
   auto connected = os::connect_unix(socket_, os::SocketKind::stream);
   if (!connected) return tl::unexpected(socket_ + ": " + connected.error().message());
   Conversation daemon(socket_, *std::move(connected), os::monotonic_now() + patience_);
@@ -144,15 +144,17 @@ Parsed<GpuLoads> DaemonLink::talk(const std::vector<SlotHolder>& holders,
   DaemonStatus status = NVS_TRY(parse_status(text));
   const bool is_same = status.pid == told_pid_ && status.uptime_s >= told_uptime_s_;
   told_uptime_s_ = status.uptime_s;
-  if (is_same && holders == told_ && unit_bytes == told_unit_bytes_) return std::move(status.loads);
+  // That there may be others too is no news to whoever has heard that there were none.
+  const bool is_known = slots.holders == told_.holders && (told_.is_whole || !slots.is_whole);
+  if (is_same && is_known && unit_bytes == told_unit_bytes_) return std::move(status.loads);
   told_pid_ = 0;
-  for (const std::string& request : slot_requests(holders, unit_bytes)) {
+  for (const std::string& request : slot_requests(slots, unit_bytes)) {
     const json answer = json::parse(NVS_TRY(daemon.ask(request)), nullptr, false);
     const bool is_taken = answer.is_object() && answer.value("ok", json()) == true;
     if (!is_taken) return tl::unexpected(socket_ + ": the daemon does not take our list of slots");
   }
   told_pid_ = status.pid;
-  told_ = holders;
+  told_ = slots;
   told_unit_bytes_ = unit_bytes;
   return std::move(status.loads);
 }

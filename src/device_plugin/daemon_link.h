@@ -38,10 +38,14 @@ struct SlotHolder {
   std::string resource = {};  // of the slot
   auto operator<=>(const SlotHolder&) const = default;
 };
-// The requests that tell the whole list, each short enough for the daemon. A unit of memory is so
-// many bytes.
-std::vector<std::string> slot_requests(const std::vector<SlotHolder>& holders,
-                                       std::uint64_t unit_bytes);
+// Who has slots. Of a kubelet that has just come it is not known who else has.
+struct SlotList {
+  std::vector<SlotHolder> holders;
+  bool is_whole = false;
+};
+// The requests that tell the list, each short enough for the daemon, to which nobody else has a
+// slot if it is whole. A unit of memory is so many bytes.
+std::vector<std::string> slot_requests(const SlotList& slots, std::uint64_t unit_bytes);
 
 class DaemonLink {
  public:
@@ -50,7 +54,7 @@ class DaemonLink {
       : socket_(std::move(socket)), patience_(patience) {}
 
   // Asks for the loads, and tells the slots if this daemon does not know them.
-  Parsed<GpuLoads> talk(const std::vector<SlotHolder>& holders, std::uint64_t unit_bytes);
+  Parsed<GpuLoads> talk(const SlotList& slots, std::uint64_t unit_bytes);
 
  private:
   std::string socket_;
@@ -59,7 +63,7 @@ class DaemonLink {
   // same pid.
   std::uint64_t told_pid_ = 0;
   double told_uptime_s_ = 0;
-  std::vector<SlotHolder> told_;
+  SlotList told_;
   std::uint64_t told_unit_bytes_ = 0;
 };
 

@@ -1,33 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_plugin/find_holders.h"
 
-#include <ctime>
 #include <optional>
 #include <set>
 #include <stop_token>
 #include <utility>
 
-#include <sys/stat.h>
-
 #include "base/result.h"
 #include "device_plugin/device_id.h"
 #include "device_plugin/kubelet_client.h"
+#include "device_plugin/kubelet_socket.h"
 #include "device_plugin/offered_names.h"
-#include "device_plugin/usage.h"
 
 namespace nvs::plugin {
 namespace {
 
 constexpr Duration kAnswerPatience = Duration::from_s(10);
-
-// A kubelet makes its socket when it starts. A time to come is one of a clock that was set back, of
-// which nothing is known either.
-bool has_been_there(const std::string& socket) {
-  struct stat status {};
-  if (::stat(socket.c_str(), &status) != 0) return false;
-  const Duration age = Duration::from_s(std::time(nullptr) - status.st_mtim.tv_sec);
-  return age >= Usage::kKubeletComesToItself;
-}
 
 // Others may name their devices as we do, but not after GPUs, or not under our resources' names.
 bool is_ours(const SlotHolder& holder, const std::optional<std::set<std::string>>& names) {

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <mutex>
+#include <thread>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <poll.h>
+#include <sys/socket.h>
 
 #include "base/test_folder.h"
 #include "device_plugin/answers.h"
@@ -9,6 +15,7 @@
 #include "device_plugin/probe_server.h"
 #include "device_plugin/test_gpus.h"
 #include "os/file_text.h"
+#include "os/unix_socket.h"
 
 namespace nvs::plugin {
 namespace {
@@ -37,20 +44,22 @@ TEST(DaemonLink, NonsenseIsAnError) {
 
 TEST(DaemonLink, WhatContainersAskedForGoesWithTheirSlots) {
   const auto request = nlohmann::json::parse(
-      slot_requests({{"GPU-1::0", "ml", "train", "main", 4, 250}}, std::uint64_t{1} << 30U).at(0));
+      slot_requests({.holders = {{"GPU-1::0", "ml", "train", "main", 4, 250}}, .is_whole = true},
+                    std::uint64_t{1} << 30U)
+          .at(0));
   EXPECT_EQ(request["used"][0]["memory_bytes"], std::uint64_t{4} << 30U);
   EXPECT_EQ(request["used"][0]["cores"], 100);
 }
 
 TEST(DaemonLink, AListOfSlotsGoesInPiecesThatTheDaemonTakes) {
-  EXPECT_EQ(slot_requests({}, 1),
+  EXPECT_EQ(slot_requests({.holders = {}, .is_whole = true}, 1),
             std::vector<std::string>{R"({"command":"slots","begins":true,"ends":true,"used":[]})"
                                      "\n"});
   std::vector<SlotHolder> holders;
   for (int i = 0; i < 1000; ++i) {
     holders.push_back({"GPU-" + std::to_string(i), "space", std::string(200, 'p'), "main"});
   }
-  const std::vector<std::string> requests = slot_requests(holders, 1);
+  const std::vector<std::string> requests = slot_requests({holders, true}, 1);
   std::size_t used = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const auto request = nlohmann::json::parse(requests[i]);
@@ -64,6 +73,90 @@ TEST(DaemonLink, AListOfSlotsGoesInPiecesThatTheDaemonTakes) {
   }
   EXPECT_EQ(used, holders.size());
   EXPECT_GT(requests.size(), 3U);
+}
+
+TEST(DaemonLink, AListThatIsNotWholeTakesNothingFromAnybody) {
+  EXPECT_TRUE(slot_requests({}, 1).empty());
+  for (const std::string& request :
+       slot_requests({.holders = {{"GPU-1::0", "ml", "train", "main"}}, .is_whole = false}, 1)) {
+    EXPECT_EQ(request.find("begins"), std::string::npos);
+    EXPECT_EQ(request.find("ends"), std::string::npos);
+    EXPECT_NE(request.find("GPU-1::0"), std::string::npos);
+  }
+}
+
+// A daemon that keeps all requests for slots, in a thread of its own.
+class FakeSlotDaemon {
+ public:
+  explicit FakeSlotDaemon(const std::string& path)
+      : listener_(*os::listen_unix(path, os::SocketKind::stream, 0600)),
+        thread_([this] { serve(); }) {}
+  ~FakeSlotDaemon() {
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+  FakeSlotDaemon(const FakeSlotDaemon&) = delete;
+  FakeSlotDaemon& operator=(const FakeSlotDaemon&) = delete;
+
+  // Those since the last time.
+  std::vector<std::string> take() {
+    const std::lock_guard<std::mutex> guard(lock_);
+    return std::exchange(requests_, {});
+  }
+
+ private:
+  bool wait(int fd) {
+    pollfd ready{.fd = fd, .events = POLLIN, .revents = 0};
+    return ::poll(&ready, 1, -1) > 0;
+  }
+  void serve() {
+    while (wait(listener_.get())) {
+      const auto visitor = os::accept_unix(listener_.get());
+      if (!visitor) return;
+      std::string text;
+      std::array<char, 4096> buffer{};
+      while (wait(visitor->get())) {
+        const os::Moved moved = os::receive_bytes(visitor->get(), buffer.data(), buffer.size());
+        if (moved.outcome == os::Transfer::closed) break;
+        text.append(buffer.data(), moved.bytes);
+        if (text.empty() || text.back() != '\n') continue;
+        constexpr std::string_view kAnswer = "{\"ok\":true,\"result\":{\"pid\":7}}\n";
+        // The test asks for what was said when it has the answer.
+        if (text.find("slots") != std::string::npos) {
+          const std::lock_guard<std::mutex> guard(lock_);
+          requests_.push_back(text);
+        }
+        text.clear();
+        os::send(visitor->get(), kAnswer.data(), kAnswer.size());
+      }
+    }
+  }
+
+  UniqueFd listener_;
+  std::mutex lock_;  // of the next
+  std::vector<std::string> requests_;
+  std::thread thread_;  // the last, because it uses the others
+};
+
+TEST(DaemonLink, TheWholeListIsToldWhenItIsKnown) {
+  const TestFolder folder;
+  FakeSlotDaemon daemon(folder.path("plugin.sock"));
+  DaemonLink link(folder.path("plugin.sock"), Duration::from_s(60));
+  SlotList slots{.holders = {{"GPU-1::0", "ml", "train", "main"}}, .is_whole = false};
+  const auto told = [&] {
+    const auto loads = link.talk(slots, 1);
+    EXPECT_TRUE(loads) << loads.error();
+    return daemon.take();
+  };
+  EXPECT_EQ(told(), slot_requests(slots, 1));
+  EXPECT_TRUE(told().empty());
+  // The same holders, and now nobody else is one.
+  slots.is_whole = true;
+  EXPECT_EQ(told(), slot_requests(slots, 1));
+  slots.is_whole = false;
+  EXPECT_TRUE(told().empty());
+  slots.holders.push_back({"GPU-1::1", "ml", "serve", "main"});
+  EXPECT_EQ(told(), slot_requests(slots, 1));
 }
 
 TEST(NodeLabels, AreLinesOfAFile) {
@@ -118,6 +211,25 @@ TEST(Answers, AllDevicesOfABrokenGpuAreUnhealthy) {
   EXPECT_FALSE(answers.prefers("other"));
   EXPECT_FALSE(answers.allocate(Instant(), "other", {"x"}));
   EXPECT_FALSE(answers.prefer(Instant(), "other", {}));
+}
+
+TEST(Answers, WhoHasSlotsIsKnownWhenTheKubeletKnows) {
+  Answers answers;
+  const SlotHolder train{"GPU-1::0", "ml", "train", "main"};
+  const SlotHolder serve{"GPU-1::1", "ml", "serve", "main"};
+  const auto at = [](int second) { return Instant() + Duration::from_s(second); };
+  EXPECT_FALSE(answers.slots().is_whole);
+  answers.kubelet_came(at(1));
+  answers.listed(at(2), {});
+  EXPECT_FALSE(answers.slots().is_whole);
+  EXPECT_TRUE(answers.listed(at(3), {.devices = {}, .holders = {train, serve}}));
+  EXPECT_FALSE(answers.listed(at(4), {.devices = {}, .holders = {train}}));
+  EXPECT_EQ(answers.holders(), (std::vector<SlotHolder>{train, serve}));
+  EXPECT_FALSE(answers.slots().is_whole);
+  EXPECT_TRUE(answers.listed(at(61), {.devices = {}, .holders = {train, serve}}));
+  EXPECT_TRUE(answers.slots().is_whole);
+  EXPECT_TRUE(answers.listed(at(62), {.devices = {}, .holders = {train}}));
+  EXPECT_EQ(answers.holders(), (std::vector<SlotHolder>{train}));
 }
 
 TEST(Answers, AnInstanceIsUnhealthyAloneOrWithItsGpu) {

@@ -5,7 +5,6 @@
 #include <random>
 #include <utility>
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -36,12 +35,6 @@ void log_lines(Level level, const std::string& lines) {
     log(level, lines.substr(at, end - at));
     at = end + 1;
   }
-}
-
-SocketIdentity identity_of(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return {};
-  return {static_cast<std::uint64_t>(status.st_ino), status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
 }
 
 std::set<std::string> resources_of(const Inventory& inventory) {
@@ -99,6 +92,8 @@ Parsed<void> Plugin::start() {
   const Instant asked_at = os::monotonic_now();
   pods_socket_ = identity_of(options_.pod_resources);
   auto pods = list_pods(options_.pod_resources, kFirstListPatience, stopping_.get_token());
+  // Looked at after the answer: whoever gave it did not come later.
+  if (!has_been_there(options_.pod_resources)) answers_.kubelet_came(asked_at);
   if (pods) answers_.listed(asked_at, *std::move(pods));
   const auto made = make_offer();
   if (!made && config_.config.fails_without_gpus) return made;
@@ -314,7 +309,7 @@ void Plugin::ask_who_has_what() {
 
 // In the thread that talks to the daemon.
 void Plugin::talk_to_daemon() {
-  auto loads = daemon_.talk(answers_.holders(), answers_.offer()->config.memory.unit_bytes);
+  auto loads = daemon_.talk(answers_.slots(), answers_.offer()->config.memory.unit_bytes);
   const std::string error = loads ? "" : loads.error();
   if (error != std::exchange(load_error_, error) && !error.empty()) {
     log(Level::warning, "the daemon is not told who has what, and pods are spread without its word",

@@ -2,7 +2,6 @@
 // The program: one event loop that holds all decisions, and threads that only post to it.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <set>
 #include <stop_token>
@@ -13,6 +12,7 @@
 #include "device_plugin/daemon_link.h"
 #include "device_plugin/folder_watch.h"
 #include "device_plugin/gpu_watch.h"
+#include "device_plugin/kubelet_socket.h"
 #include "device_plugin/mailbox.h"
 #include "device_plugin/node_offer.h"
 #include "device_plugin/periodic.h"
@@ -28,14 +28,6 @@ struct PodsListed {
   bool is_new = false;  // somebody has other slots than before
 };
 using PluginMessage = std::variant<RegistrationNews, GpuNews, PodsListed>;
-
-// Which file a socket is: another kubelet has another one at the same path. Nothing: none.
-struct SocketIdentity {
-  std::uint64_t inode = 0;
-  std::int64_t changed_s = 0;
-  std::int64_t changed_ns = 0;
-  bool operator==(const SocketIdentity&) const = default;
-};
 
 class Plugin {
  public:

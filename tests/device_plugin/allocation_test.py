@@ -230,8 +230,6 @@ class Spreading(PluginCase):
             else:
                 self.kubelet.end(pods.pop(draw.randrange(len(pods))))
             if step % 40 == 20:
-                # The next one cannot know that the kubelet has just come, and believes its lists.
-                self.wait_until(lambda: self.kubelet.empty_lists == 0, "lists of the new kubelet")
                 plugin.end(draw.choice((signal.SIGTERM, signal.SIGKILL)))
                 plugin = self.start()
             if step % 40 == 30:
@@ -292,13 +290,34 @@ class Spreading(PluginCase):
         with self.serving_daemon(lambda: {"pid": 7, "uptime_s": 1}):
             self.wait_until(lambda: self.told == holders, "what another daemon is told")
             # A kubelet that has just come lists nothing, and that is no news.
-            self.lost = False
             self.kubelet.restart()
             self.wait_until(lambda: self.kubelet.empty_lists == 0, "lists of the new kubelet")
             self.wait_for_lists()
             self.assertFalse(self.lost)
             self.kubelet.admit("third", nvshare_com__gpu=1)
             self.wait_until(lambda: len(self.told) == 3, "what comes")
+
+    def test_a_plugin_that_comes_right_after_the_kubelet_does_not_believe_its_lists(self):
+        with self.serving_daemon(lambda: {"pid": 7, "uptime_s": 5}):
+            plugin = self.start()
+            for number in range(4):
+                self.admit_evenly(f"pod{number}")
+            holders = self.kubelet.holders(GPU)
+            self.wait_until(lambda: self.told == holders, "what the daemon is told")
+            plugin.end()
+            self.kubelet.restart()
+            self.kubelet.empty_lists = 1000
+            questions = self.questions
+            self.start()
+            # What runs is on four of the eight GPUs.
+            for number in range(4, 8):
+                self.admit_evenly(f"pod{number}")
+            self.wait_until(lambda: self.questions >= questions + 2, "the plugin's questions")
+            self.assertEqual((self.told, self.lost), (holders, False))
+            self.kubelet.empty_lists = 0
+            holders = self.kubelet.holders(GPU)
+            self.wait_until(lambda: self.told == holders, "what the daemon is told")
+            self.assertFalse(self.lost)
 
     def gpu_ids(self):
         plugin = self.start()
@@ -310,7 +329,7 @@ class Spreading(PluginCase):
     @contextlib.contextmanager
     def serving_daemon(self, status):
         """A daemon's socket for plugins that answers `status`; None: never."""
-        self.questions, self.told = 0, {}
+        self.questions, self.told, self.lost = 0, {}, False
         place = self.folder / "run/plugin/plugin.sock"
         place.parent.mkdir(parents=True, exist_ok=True)
         with socket.socket(socket.AF_UNIX) as listener:
@@ -344,11 +363,12 @@ class Spreading(PluginCase):
     def answer_one(self, request, status):
         if request == {"command": "status"}:
             return status()
-        self.assertEqual((request["command"], request["begins"]), ("slots", True), request)
-        self.assertTrue(request["ends"], request)
+        whole = request.get("begins", False)
+        self.assertEqual((request["command"], request.get("ends", False)), ("slots", whole))
         keys = ("namespace", "pod", "container")
-        self.told = {use["slot"]: tuple(use[key] for key in keys) for use in request["used"]}
-        self.lost = not self.told
+        used = {use["slot"]: tuple(use[key] for key in keys) for use in request["used"]}
+        self.lost = self.lost or (whole and not set(self.told) <= set(used))
+        self.told = used if whole else {**self.told, **used}
         return {}
 
     def test_nobody_waits_for_those_who_do_not_answer(self):

@@ -84,6 +84,7 @@ class PluginCase(unittest.TestCase):
         self.addCleanup(segment.unlink, missing_ok=True)
         self.kubelet = FakeKubelet(self.folder, self.generation, messages, pod_messages)
         self.kubelet.start()
+        self.kubelet.age()
         self.addCleanup(self.check_kubelet)
         self.plugins = []
 

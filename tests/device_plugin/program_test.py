@@ -180,11 +180,6 @@ class Uninstallation(PluginCase):
         super().setUp()
         self.socket = self.folder / "pod-resources/kubelet.sock"
         self.host = self.folder / "host"
-        self.let_kubelet_age()
-
-    def let_kubelet_age(self):
-        """It has been there for more than the minute in which nobody is no answer."""
-        os.utime(self.socket, (time.time() - 61, time.time() - 61))
 
     def ask(self):
         return subprocess.run(
@@ -222,7 +217,7 @@ class Uninstallation(PluginCase):
         self.assertRegex(self.ask().stdout, "^default/train has")
         self.kubelet.end("train")
         self.assertEqual(self.ask().returncode, 1)
-        self.let_kubelet_age()
+        self.kubelet.age()
         self.assertEqual(self.ask().returncode, 0)
 
     def test_devices_of_other_plugins_are_not_ours(self):

@@ -150,6 +150,11 @@ class FakeKubelet:
         self.empty_lists = 2
         self.start()
 
+    def age(self):
+        """It has been there for more than the minute in which it may not know its pods."""
+        long_ago = time.time() - 61
+        os.utime(self.pod_resources / "kubelet.sock", (long_ago, long_ago))
+
     @staticmethod
     def handler(function, request):
         return grpc.unary_unary_rpc_method_handler(
