@@ -37,6 +37,10 @@ void log_lines(Level level, const std::string& lines) {
   }
 }
 
+std::string daemon_socket(const PluginOptions& options) {
+  return options.daemon_folder + "/" + wire::kPluginSocket;
+}
+
 std::set<std::string> resources_of(const Inventory& inventory) {
   std::set<std::string> names;
   for (const OfferedResource& resource : inventory.resources) {
@@ -54,11 +58,12 @@ Plugin::Plugin(PluginOptions options, LoadedConfig config, os::EventLoop loop, o
       loop_(std::move(loop)),
       signals_(std::move(signals)),
       folder_(std::move(folder)),
+      daemon_watch_(loop_, daemon_socket(options_)),
       health_(options_.health),
       calm_since_(os::monotonic_now()),
       next_look_(calm_since_ + kLookAgain),
       next_hurry_(calm_since_),
-      daemon_(options_.daemon_folder + "/" + wire::kPluginSocket, kDaemonPatience),
+      daemon_(daemon_socket(options_), kDaemonPatience),
       registrar_(options_.kubelet_folder, SocketNames(::getpid(), std::random_device()()), answers_,
                  [this](RegistrationNews news) { mailbox_.post(std::move(news)); }) {}
 
@@ -209,6 +214,8 @@ void Plugin::take(const PluginMessage& message) {
     if (news->kind == RegistrationNews::Kind::allocated) next_hurry_ = os::monotonic_now();
   } else if (const auto* gpu = std::get_if<GpuNews>(&message)) {
     take_news(*gpu);
+  } else if (const auto* talked = std::get_if<DaemonTalked>(&message)) {
+    daemon_watch_.talked(talked->began_at);
   } else {
     take_list(std::get<PodsListed>(message));
   }
@@ -309,12 +316,14 @@ void Plugin::ask_who_has_what() {
 
 // In the thread that talks to the daemon.
 void Plugin::talk_to_daemon() {
+  const Instant began_at = os::monotonic_now();
   auto loads = daemon_.talk(answers_.slots(), answers_.offer()->config.memory.unit_bytes);
   const std::string error = loads ? "" : loads.error();
   if (error != std::exchange(load_error_, error) && !error.empty()) {
     log(Level::warning, "the daemon is not told who has what, and pods are spread without its word",
         {{"error", error}});
   }
+  if (loads) mailbox_.post(DaemonTalked{began_at});
   answers_.set_loads(loads ? *std::move(loads) : std::map<std::string, double>{});
 }
 
@@ -329,11 +338,13 @@ void Plugin::tick() {
     next_hurry_ = now + kHurry;
     pod_list_->hurry();
   }
+  if (daemon_watch_.wants_talk(now)) daemon_talk_->hurry();
 }
 
 Instant Plugin::next_deadline() const {
   Instant next = next_look_;
-  for (const auto& deadline : {registrar_.next_deadline(), health_.next_deadline()}) {
+  for (const auto& deadline :
+       {registrar_.next_deadline(), health_.next_deadline(), daemon_watch_.next_deadline()}) {
     if (deadline) next = std::min(next, *deadline);
   }
   if (answers_.awaits_list(os::monotonic_now())) next = std::min(next, next_hurry_);

@@ -10,6 +10,7 @@
 
 #include "base/unique_fd.h"
 #include "device_plugin/daemon_link.h"
+#include "device_plugin/daemon_watch.h"
 #include "device_plugin/folder_watch.h"
 #include "device_plugin/gpu_watch.h"
 #include "device_plugin/kubelet_socket.h"
@@ -27,7 +28,11 @@ struct PodsListed {
   std::string error;    // why it did not come; empty: it did
   bool is_new = false;  // somebody has other slots than before
 };
-using PluginMessage = std::variant<RegistrationNews, GpuNews, PodsListed>;
+// The daemon has answered, and knows who has which slot.
+struct DaemonTalked {
+  Instant began_at;
+};
+using PluginMessage = std::variant<RegistrationNews, GpuNews, PodsListed, DaemonTalked>;
 
 class Plugin {
  public:
@@ -60,6 +65,7 @@ class Plugin {
   os::EventLoop loop_;
   os::SignalFd signals_;
   FolderWatch folder_;
+  DaemonWatch daemon_watch_;
   Mailbox<PluginMessage> mailbox_;
   Answers answers_;
   Health health_;

@@ -9,6 +9,9 @@ usage: end_to_end_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 import itertools
 import json
 import pathlib
+import shutil
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -70,7 +73,15 @@ class EndToEnd:
             stderr=self.log,
         )
         self.addCleanup(self.kill, self.daemon)
-        self.wait_until((self.folder / "run/plugin/plugin.sock").exists, "the daemon's sockets")
+        self.wait_until(self.is_served, "the daemon's sockets")
+
+    def is_served(self):
+        """A daemon that was killed leaves the files of its sockets."""
+        for name in ("plugin/plugin.sock", "admin.sock"):
+            with socket.socket(socket.AF_UNIX) as visitor:
+                if visitor.connect_ex(str(self.folder / "run" / name)) != 0:
+                    return False
+        return True
 
     @staticmethod
     def kill(process):
@@ -181,6 +192,28 @@ class EndToEnd:
             self.wait_for_tenant(name="lab/train", cap=cap)
             delays_s.append(time.monotonic() - before)
         self.assertLess(min(delays_s), 0.3, delays_s)
+
+    def test_a_daemon_that_comes_is_told_at_once_who_has_what(self):
+        self.server.put("train", uid=UIDS["train"], gpu_core_limit="30")
+        self.start("--poll", 60)
+        process = self.run_pod("train", self.admit("train"))
+        self.wait_for_tenant(name="lab/train", standing="verified", cap=30)
+        lists = self.kubelet.lists
+
+        def restart_daemon(number, folder):
+            self.daemon.send_signal(number)
+            self.daemon.wait(PATIENCE_S)
+            folder()
+            self.start_daemon()
+            self.wait_for_tenant(name="lab/train", standing="verified", cap=30, runs=True)
+
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            restart_daemon(number, lambda: None)
+        # Its folder goes with it, as when somebody cleans up.
+        restart_daemon(signal.SIGTERM, lambda: shutil.rmtree(self.folder / "run/plugin"))
+        self.assertIsNone(process.poll())
+        # The plugin asks the kubelet whenever it asks the daemon without a reason.
+        self.assertEqual(self.kubelet.lists, lists, "it was the next poll that told")
 
     def test_a_pod_has_what_it_asked_for_whatever_its_environment_says(self):
         self.server.put("train", uid=UIDS["train"])
