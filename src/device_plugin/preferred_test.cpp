@@ -77,6 +77,10 @@ TEST_F(PreferTest, WhatMustBeThereIsThereAndCounts) {
   EXPECT_EQ(gpus(2), (Gpus{2, 1}));
   request_.must_include = {test_uuid(2) + "::1", test_uuid(2) + "::1"};
   EXPECT_EQ(gpus(2), (Gpus{2, 1}));
+  // An init container had it: the next one has it again, whatever would be better.
+  request_.must_include = {test_uuid(0) + "::3"};
+  EXPECT_EQ(gpus(1), Gpus{0});
+  EXPECT_EQ(gpus(2), (Gpus{0, 2}));
 }
 
 TEST_F(PreferTest, WhatIsNotThereIsNotInvented) {

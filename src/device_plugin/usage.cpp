@@ -8,8 +8,12 @@ namespace nvs::plugin {
 void Usage::listed(Instant asked_at, std::set<PodDevice> devices) {
   if (is_doubtful(asked_at)) devices.insert(listed_.begin(), listed_.end());
   std::erase_if(allocated_, [&](const auto& entry) {
-    return devices.contains(entry.first) || entry.second + kListGrace < asked_at;
+    if (devices.contains(entry.first)) return true;
+    const bool is_missing = entry.second + kListGrace < asked_at;
+    if (is_missing) unlisted_.insert(entry.first);
+    return is_missing;
   });
+  std::erase_if(unlisted_, [&](const PodDevice& device) { return devices.contains(device); });
   // Whoever gets a slot after this one gave it back may have it from another plugin.
   std::erase_if(ours_, [&](const PodDevice& device) {
     return !devices.contains(device) && !allocated_.contains(device);
@@ -22,6 +26,7 @@ void Usage::allocated(Instant now, const std::string& resource,
                       const std::vector<std::string>& ids) {
   for (const std::string& id : ids) {
     allocated_[{resource, id}] = now;
+    unlisted_.erase({resource, id});
     ours_.insert({resource, id});
   }
 }
@@ -52,6 +57,10 @@ std::vector<unsigned> Usage::counts(Instant now, const Inventory& inventory,
     // Those of earlier settings too, whose ids nobody offers any more: their pods still run.
     used.insert(listed_.begin(), listed_.end());
     for (const auto& [device, at] : allocated_) used.insert(device);
+    // Of other resources the kubelet does not say now what is free.
+    for (const PodDevice& device : unlisted_) {
+      if (device.resource == resource) used.insert(device);
+    }
   }
   std::vector<unsigned> counts(inventory.gpus.size());
   for (const PodDevice& one : used) {

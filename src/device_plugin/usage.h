@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many pods have a slot of each GPU now. Nobody says when a slot is given back, so this joins
 // what PodResources lists, what the kubelet says it could give away, and what was given away since
-// the list was made. It survives restarts of plugin and kubelet because it keeps nothing of worth.
+// the list was made. Init containers are in no list: what they were given here is in use for as
+// long as the kubelet keeps it back. It survives restarts of plugin and kubelet because it keeps
+// nothing of worth.
 #pragma once
 
 #include <compare>
@@ -59,7 +61,11 @@ class Usage {
   std::optional<Instant> listed_at_;
   std::optional<Instant> doubtful_until_;
   std::map<PodDevice, Instant> allocated_;  // not yet in a list
-  std::set<PodDevice> ours_;                // allocated here, and seen in every list since
+  // Allocated here, and in no list that should have told: an init container's, which the kubelet
+  // keeps back until the pod ends, or given back since. Only together with the kubelet's word does
+  // it mean anything.
+  std::set<PodDevice> unlisted_;
+  std::set<PodDevice> ours_;  // allocated here, and seen in every list since
 };
 
 }  // namespace nvs::plugin

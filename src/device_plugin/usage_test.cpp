@@ -59,7 +59,23 @@ TEST_F(UsageTest, WhatWasAllocatedSinceTheListCounts) {
   usage_.listed(at(3), of({}));
   EXPECT_EQ(usage_.counts(at(3), inventory_, kOwnResource, without({slot(0, 3)})), (Counts{1, 0}));
   usage_.listed(at(12), of({}));
-  EXPECT_EQ(usage_.counts(at(12), inventory_, kOwnResource, without({slot(0, 3)})), (Counts{0, 0}));
+  EXPECT_EQ(usage_.counts(at(12), inventory_, kOwnResource, without({})), (Counts{0, 0}));
+}
+
+TEST_F(UsageTest, WhatAnInitContainerHasIsInUseAsLongAsTheKubeletKeepsItBack) {
+  usage_.listed(at(0), of({}));
+  usage_.allocated(at(1), kOwnResource, {slot(0, 3), slot(0, 4)});
+  // The next container of the pod has one of them, and that one alone is ever listed.
+  for (const int second : {5, 12, 20, 30}) {
+    usage_.listed(at(second), of({slot(0, 4)}));
+    EXPECT_EQ(
+        usage_.counts(at(second), inventory_, kOwnResource, without({slot(0, 3), slot(0, 4)})),
+        (Counts{2, 0}));
+  }
+  // Of another resource the kubelet says nothing here.
+  EXPECT_EQ(usage_.counts(at(30), inventory_, "other", {}), (Counts{1, 0}));
+  usage_.listed(at(40), of({}));
+  EXPECT_EQ(usage_.counts(at(40), inventory_, kOwnResource, without({})), (Counts{0, 0}));
 }
 
 TEST_F(UsageTest, AKubeletThatHasJustComeListsTooFew) {

@@ -19,7 +19,7 @@ sys.path.insert(0, str(BUILD / "src/device_plugin/proto"))
 
 import device_plugin_pb2 as messages  # noqa: E402
 import pod_resources_pb2 as pod_messages  # noqa: E402
-from fake_kubelet import FakeKubelet, grpc  # noqa: E402, F401
+from fake_kubelet import Container, FakeKubelet, grpc  # noqa: E402, F401
 
 PLUGIN = BUILD / "bin/nvshare-device-plugin"
 PATIENCE_S = 60
@@ -31,6 +31,10 @@ def environment(**extra):
     ours = ("NVSHARE_", "DP_", "CONFIG_FILE", "DEVICE_LIST", "SHARED_", "JOURNAL_", "KUBERNETES_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**kept, **extra}
+
+
+def gpu_of(id_):
+    return id_.split("::")[0]
 
 
 class Plugin:

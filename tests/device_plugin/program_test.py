@@ -222,10 +222,10 @@ class Uninstallation(PluginCase):
 
     def test_devices_of_other_plugins_are_not_ours(self):
         slot = "GPU-1::0"
-        self.kubelet.pods["sound"] = {"example.com/card": ["card::0"]}
+        self.kubelet.pods["sound"] = {"main": {"example.com/card": ["card::0"]}}
         self.assertEqual(self.ask().returncode, 0)
         # Before it is known which names are ours all are.
-        self.kubelet.pods["other"] = {"example.com/gpu": [slot]}
+        self.kubelet.pods["other"] = {"main": {"example.com/gpu": [slot]}}
         self.assertRegex(self.ask().stdout, f"^default/other has {slot} in its container main\n$")
         plugin = self.start()
         self.kubelet.admit("train", nvshare_com__gpu=1)
@@ -235,7 +235,7 @@ class Uninstallation(PluginCase):
         # What was ever offered stays ours.
         plugin.end()
         self.start("--resource", "example.com/gpu", resource="example.com/gpu")
-        self.kubelet.pods["old"] = {GPU: [slot]}
+        self.kubelet.pods["old"] = {"main": {GPU: [slot]}}
         self.assertRegex(self.ask().stdout, r"default/old has .*\ndefault/other has .*\n$")
 
     def test_nobody_removes_anything_beside_a_plugin_that_runs(self):

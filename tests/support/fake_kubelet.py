@@ -9,6 +9,7 @@ around them, 2.4 how the two generations treat a plugin that registers again, 2.
 import collections
 import concurrent.futures
 import contextlib
+import dataclasses
 import functools
 import os
 import pathlib
@@ -16,68 +17,19 @@ import stat
 import threading
 import time
 
-os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+from fake_kubelet_endpoint import Endpoint, grpc
 
-import grpc  # noqa: E402
-
-DIAL_S = 10  # 2.3: dial 10 s
 HEALTHY = "Healthy"
 ID_MAX = 63  # 2.1: Device.ID
 
 
-class Endpoint:
-    """One plugin that has registered, and the stream of its devices."""
+@dataclasses.dataclass
+class Container:
+    """One of a pod. The keys of `requests` are resources, with __ for / and _ for - after it."""
 
-    def __init__(self, kubelet, resource, path, messages):
-        self.kubelet = kubelet
-        self.resource = resource
-        self.path = path
-        self.channel = grpc.insecure_channel(
-            f"unix:{path}", options=[("grpc.use_local_subchannel_pool", 1)]
-        )
-        self.messages = messages
-        self.options = None
-        self.stream = None
-        self.life = None  # of the kubelet that it registered with
-        self.is_over = threading.Event()
-
-    def call(self, name, request, answer, timeout=None):
-        method = self.channel.unary_unary(
-            f"/v1beta1.DevicePlugin/{name}",
-            request_serializer=type(request).SerializeToString,
-            response_deserializer=answer.FromString,
-        )
-        return method(request, timeout=timeout, wait_for_ready=True)
-
-    def dial(self):
-        """2.1: the kubelet calls this during Register and trusts it."""
-        empty = self.messages.Empty()
-        answer = self.messages.DevicePluginOptions
-        self.options = self.call("GetDevicePluginOptions", empty, answer, DIAL_S)
-
-    def watch(self):
-        method = self.channel.unary_stream(
-            "/v1beta1.DevicePlugin/ListAndWatch",
-            request_serializer=self.messages.Empty.SerializeToString,
-            response_deserializer=self.messages.ListAndWatchResponse.FromString,
-        )
-        self.stream = method(self.messages.Empty())
-        threading.Thread(target=self.follow, daemon=True).start()
-
-    def follow(self):
-        try:
-            for message in self.stream:
-                self.kubelet.wait_for_others(self, message.devices)
-                self.kubelet.take_devices(self, message.devices)
-        except grpc.RpcError:
-            pass
-        self.kubelet.stream_ended(self)
-        self.is_over.set()  # all of it is known by then
-
-    def close(self):
-        if self.stream is not None:
-            self.stream.cancel()
-        self.channel.close()
+    name: str
+    requests: dict
+    kind: str = "app"  # "init", "sidecar" (an init container that is restarted) or "app"
 
 
 class FakeKubelet:
@@ -93,7 +45,9 @@ class FakeKubelet:
         self.plugins.mkdir(parents=True, exist_ok=True)
         self.pod_resources.mkdir(parents=True, exist_ok=True)
         self.lock = threading.RLock()
-        self.pods = {}  # name: {resource: [id]}; the checkpoint, which outlives the process (2.3)
+        # pod: {container: {resource: [id]}}; the checkpoint, which outlives the process (2.3).
+        self.pods = {}
+        self.unlisted = set()  # (pod, container) that PodResources does not tell of
         self.violations = []
         self.registrations = []  # (resource, name of the socket), of all times
         self.lists = 0
@@ -301,36 +255,69 @@ class FakeKubelet:
 
     def in_use(self, resource):
         with self.lock:
-            return {id_ for pod in self.pods.values() for id_ in pod.get(resource, [])}
+            containers = [one for pod in self.pods.values() for one in pod.values()]
+            return {id_ for has in containers for id_ in has.get(resource, [])}
 
     def holders(self, resource):
         """Namespace, pod and container by device."""
         with self.lock:
-            pairs = [(id_, pod) for pod, has in self.pods.items() for id_ in has.get(resource, [])]
-        return {id_: (self.space, pod, "main") for id_, pod in pairs}
+            return {
+                id_: (self.space, pod, container)
+                for pod, container, has in self.listed()
+                for id_ in has.get(resource, [])
+            }
+
+    def listed(self):
+        """2.3: init containers are not, unless they are restarted."""
+        containers = [(pod, *one) for pod, all_ in self.pods.items() for one in all_.items()]
+        return [one for one in containers if one[:2] not in self.unlisted]
+
+    def ids(self, pod, resource, container="main"):
+        return self.pods[pod][container].get(resource, [])
 
     def admit(self, pod, **requests):
-        """Starts a pod of one container. The keys of `requests` are resources, with __ for / and _
-        for - after it. Returns the answers of Allocate by resource."""
-        answers = {}
-        for name, count in requests.items():
-            domain, _, rest = name.partition("__")
-            resource = f"{domain.replace('_', '.')}/{rest.replace('_', '-')}"
-            ids = self.choose(resource, count)
-            answers[resource] = self.allocate(resource, ids)
-            with self.lock:
-                self.pods.setdefault(pod, {})[resource] = ids
+        """Starts a pod of one container. Returns the answers of Allocate by resource."""
+        return self.admit_pod(pod, [Container("main", requests)])["main"]
+
+    def admit_pod(self, pod, containers):
+        """Starts a pod. Returns the answers of Allocate by container and resource."""
+        answers, reusable = {}, collections.defaultdict(set)
+        for container in containers:
+            answers[container.name] = {}
+            for name, count in container.requests.items():
+                domain, _, rest = name.partition("__")
+                resource = f"{domain.replace('_', '.')}/{rest.replace('_', '-')}"
+                ids = self.choose(resource, count, reusable[resource])
+                answers[container.name][resource] = self.allocate(resource, ids)
+                self.keep(pod, container, {resource: ids})
+                # 2.3: what an init container had is for those after it; others keep theirs.
+                if container.kind == "init":
+                    reusable[resource] |= set(ids)
+                else:
+                    reusable[resource] -= set(ids)
+            self.keep(pod, container, {})
         return answers
 
-    def choose(self, resource, count):
-        available = sorted(set(self.healthy(resource)) - self.in_use(resource), key=hash)
+    def keep(self, pod, container, ids):
+        with self.lock:
+            if container.kind == "init":
+                self.unlisted.add((pod, container.name))
+            self.pods.setdefault(pod, {}).setdefault(container.name, {}).update(ids)
+
+    def choose(self, resource, count, reusable):
+        reused = sorted(reusable, key=hash)[:count]
+        if len(reused) == count:
+            return reused
+        free = set(self.healthy(resource)) - self.in_use(resource)
+        available = sorted(free | set(reused), key=hash)
         assert len(available) >= count, f"{resource}: {len(available)} are free"
         endpoint = self.endpoints[resource]
         if not endpoint.options.get_preferred_allocation_available:
-            return available[:count]
+            return (reused + sorted(free, key=hash))[:count]
         request = self.messages.PreferredAllocationRequest()
         container = request.container_requests.add()
         container.available_deviceIDs.extend(available)
+        container.must_include_deviceIDs.extend(reused)
         container.allocation_size = count
         # 2.3: no timeout in a kubelet; here one that no healthy plugin reaches.
         answer = endpoint.call(
@@ -339,7 +326,8 @@ class FakeKubelet:
         if len(answer.container_responses) != 1:
             self.violate(f"{len(answer.container_responses)} preferred answers to one question")
         ids = list(answer.container_responses[0].deviceIDs)
-        if len(ids) != count or len(set(ids)) != count or not set(ids) <= set(available):
+        is_exact = len(ids) == count and set(reused) <= set(ids) <= set(available)
+        if not is_exact or len(set(ids)) != count:
             self.violate(f"{count} of {available} gave {ids}")
         return ids
 
@@ -356,7 +344,7 @@ class FakeKubelet:
 
     def end(self, pod):
         with self.lock:
-            del self.pods[pod]
+            self.unlisted -= {(pod, container) for container in self.pods.pop(pod)}
 
     # PodResources.
 
@@ -369,9 +357,12 @@ class FakeKubelet:
             if self.empty_lists > 0:
                 self.empty_lists -= 1
                 return answer
-            for name, resources in self.pods.items():
-                pod = answer.pod_resources.add(name=name, namespace=self.space)
-                container = pod.containers.add(name="main")
+            pods = {
+                name: answer.pod_resources.add(name=name, namespace=self.space)
+                for name in self.pods
+            }
+            for name, container, resources in self.listed():
+                has = pods[name].containers.add(name=container)
                 for resource, ids in resources.items():
-                    container.devices.add(resource_name=resource, device_ids=ids)
+                    has.devices.add(resource_name=resource, device_ids=ids)
             return answer
