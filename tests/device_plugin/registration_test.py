@@ -95,6 +95,44 @@ class Registrations:
         self.kubelet.start()
         self.wait_for_devices(20)
 
+    def await_death(self):
+        self.assertTrue(self.kubelet.has_died.wait(PATIENCE_S), "the kubelet lives")
+        self.kubelet.has_died.clear()
+
+    def test_a_kubelet_that_dies_before_it_has_registered_us(self):
+        self.kubelet.dies_in = "Register"
+        plugin = self.launch()
+        self.await_death()
+        self.wait_until(lambda: plugin.has_logged("not registered"), "a failure")
+        self.kubelet.start()
+        self.wait_for_devices(20)
+        self.wait_until_one_socket()
+        # And when it has us already, and we register again.
+        self.kubelet.dies_in = "Register"
+        plugin.process.send_signal(signal.SIGHUP)
+        self.await_death()
+        self.kubelet.start()
+        self.wait_for_devices(20)
+        self.wait_until_one_socket()
+        self.kubelet.admit("pod", nvshare_com__gpu=1)
+
+    def test_a_kubelet_that_dies_before_it_has_listed_its_pods(self):
+        # The first list, before anything is offered, and a later one.
+        self.kubelet.dies_in = "List"
+        plugin = self.launch()
+        for _ in range(2):
+            self.await_death()
+            self.kubelet.start()
+            self.wait_for_devices(20)
+            self.wait_until_one_socket()
+            self.kubelet.dies_in = "List"
+        self.await_death()
+        self.wait_until(lambda: plugin.has_logged("does not say who has what"), "a warning")
+        self.kubelet.start()
+        self.wait_until(lambda: plugin.has_logged("the kubelet says who has what"), "a list")
+        self.wait_for_devices(20)
+        self.kubelet.admit("pod", nvshare_com__gpu=1)
+
     def test_a_socket_that_somebody_removes_is_replaced(self):
         self.start()
         (name,) = self.sockets()

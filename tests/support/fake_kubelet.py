@@ -54,6 +54,8 @@ class FakeKubelet:
         self.space = "default"  # of all pods
         self.refuses_lists = False
         self.empty_lists = 0  # so many are still to come
+        self.dies_in = None  # "Register", when it has dialled the plugin, or "List": the next one
+        self.has_died = threading.Event()
         self.servers = []
         self.swept = set()  # names of sockets that it deleted
         self.forget()
@@ -96,6 +98,15 @@ class FakeKubelet:
             self.forget()
         for endpoint in endpoints:
             endpoint.close()
+
+    def die(self, context):
+        """In a call, which is never answered."""
+        self.dies_in = None
+        is_cut = threading.Event()
+        context.add_callback(is_cut.set)
+        threading.Thread(target=lambda: (self.stop(), self.has_died.set())).start()
+        is_cut.wait()
+        context.abort(grpc.StatusCode.UNAVAILABLE, "nobody hears this")
 
     def restart(self):
         self.stop()
@@ -163,6 +174,9 @@ class FakeKubelet:
         except grpc.RpcError as error:
             endpoint.close()
             context.abort(grpc.StatusCode.UNKNOWN, f"failed to dial device plugin: {error}")
+        if self.dies_in == "Register":
+            endpoint.close()
+            self.die(context)
         # 2.1: kubelets trust what they ask for, older ones what the request says.
         if endpoint.options != request.options:
             self.violate(f"{path.name} says {request.options} and {endpoint.options}")
@@ -349,6 +363,8 @@ class FakeKubelet:
     # PodResources.
 
     def list_pods(self, _, context):
+        if self.dies_in == "List":
+            self.die(context)
         with self.lock:
             self.lists += 1
             if self.refuses_lists:
