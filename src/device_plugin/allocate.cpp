@@ -52,7 +52,7 @@ void give_gpus(const std::vector<std::string>& names, const std::string& first_u
         break;
       case DeviceList::cdi_annotations:
         // Of an index such as 1:2 no key can be made.
-        answer.annotations[config.cdi_annotation_prefix + "nvshare_" + first_uuid] =
+        answer.annotations[config.cdi_annotation_prefix + kCdiAnnotationName + first_uuid] =
             joined(cdi_names);
         break;
       case DeviceList::cdi_cri:

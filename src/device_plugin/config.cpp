@@ -25,7 +25,8 @@ std::optional<Enum> find_word(const std::array<std::pair<const char*, Enum>, kCo
   return std::nullopt;
 }
 
-// Two resources of one name would take each other's registration.
+// Two resources of one name would take each other's registration. A file that says so by itself is
+// refused when it is read, with the line.
 std::string name_clash(const Config& config) {
   std::set<std::string> names;
   const auto is_new = [&names](const std::string& name) { return names.insert(name).second; };

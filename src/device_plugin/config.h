@@ -34,6 +34,8 @@ inline constexpr const char* kOwnResource = "nvshare.com/gpu";
 inline constexpr const char* kNvidiaResource = "nvidia.com/gpu";
 inline constexpr unsigned kReplicasMax = 1000;
 inline constexpr double kRatioMax = 100;
+// Of an annotation with CDI devices, between the prefix and the UUID of the first one.
+inline constexpr const char* kCdiAnnotationName = "nvshare_";
 inline constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
 
 // Some GPUs as so many devices each.

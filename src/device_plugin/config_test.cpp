@@ -105,6 +105,17 @@ TEST(NvidiaConfig, FlagsThatConcernUsCount) {
   EXPECT_TRUE(config.warnings.empty());
 }
 
+TEST(NvidiaConfig, WhatHasNoEffectIsAcceptedIfItIsAsNvidiasPluginTakesIt) {
+  const Config config = good_config(
+      "flags: {mpsRoot: /run, gdsEnabled: true, mofedEnabled: false, deviceDiscoveryStrategy: "
+      "nvml,\n"
+      "        gfd: {noTimestamp: true, sleepInterval: 60s, outputFile: null}}\n"
+      "resources: {gpus: [{pattern: '*', name: gpu}], migs: []}\n"
+      "imex: {channelIDs: [0], required: true}\n");
+  EXPECT_EQ(config.warnings.size(), 6U);
+  EXPECT_TRUE(good_config("imex: {channelIDs: []}\n").resources.empty());
+}
+
 TEST(NvidiaConfig, JsonAndAnchorsAreYaml) {
   EXPECT_EQ(good_config(R"({"version": "v1", "sharing": {"timeSlicing": {"resources":
                             [{"name": "nvidia.com/gpu", "replicas": 3}]}}})")
@@ -138,6 +149,25 @@ TEST(NvidiaConfig, WrongOnesAreRefusedWithLineAndReason) {
       {"flags:\n  plugin:\n    deviceListStrategie: envvar\n",
        "did you mean 'deviceListStrategy'?"},
       {"flags:\n  plugin:\n    deviceIDStrategy: name\n", "config.yaml:3: flags.plugin.deviceIDS"},
+      {"flags:\n  plugin:\n    cdiAnnotationPrefix: \"x y\"\n",
+       "config.yaml:3: flags.plugin.cdiAnnotationPrefix is 'x y', which begins no key: after"},
+      {"flags:\n  plugin:\n    cdiAnnotationPrefix: CDI.io/\n", "before the / is a domain"},
+      {"flags:\n  plugin:\n    cdiAnnotationPrefix: cdi.io/a/\n", "which begins no key"},
+      {"flags:\n  plugin:\n    cdiAnnotationPrefix: cdi.io/sixteen-letters_\n", "63 at most"},
+      {"flags:\n  plugin:\n    nvidiaCTKPath: [a]\n",
+       "config.yaml:3: flags.plugin.nvidiaCTKPath is no text"},
+      {"flags:\n  gdsEnabled: maybe\n",
+       "config.yaml:2: flags.gdsEnabled is neither true nor false"},
+      {"flags:\n  useNodeFeatureAPI: {}\n", "config.yaml:2: flags.useNodeFeatureAPI is neither"},
+      {"flags:\n  mpsRoot: {}\n", "config.yaml:2: flags.mpsRoot is no text"},
+      {"flags:\n  nvidiaDriverRoot: [/]\n", "config.yaml:2: flags.nvidiaDriverRoot is no text"},
+      {"flags:\n  gfd:\n    oneshot: once\n", "config.yaml:3: flags.gfd.oneshot is neither"},
+      {"flags:\n  gfd:\n    sleepInterval: []\n", "config.yaml:3: flags.gfd.sleepInterval is no"},
+      {"imex:\n  channelIDs: bogus\n", "config.yaml:2: imex.channelIDs is no list of whole"},
+      {"imex:\n  channelIDs: [0, one]\n", "config.yaml:2: imex.channelIDs is no list of whole"},
+      {"imex:\n  required: 7\n", "config.yaml:2: imex.required is neither"},
+      {"resources:\n  gpus: all\n", "config.yaml:2: resources.gpus is no list"},
+      {"resources:\n  migs:\n  - {name: [a]}\n", "config.yaml:3: resources.migs.name is no text"},
       {"sharing:\n  timeSlicing: {}\n", "sharing.timeSlicing.resources must be a list"},
       {"sharing:\n  timeSlicing:\n    resources: []\n", "config.yaml:3: sharing.timeSlicing.res"},
       {slicing + "    - replicas: 2\n", "config.yaml:5: sharing.timeSlicing.resources.name is m"},
@@ -194,11 +224,24 @@ TEST(OwnConfig, WrongOnesAreRefusedWithLineAndReason) {
       {"sharing: {}\n", "config.yaml:2: sharing is not known"},
       {"allocationPolicy: most\n", "config.yaml:2: allocationPolicy is neither"},
       {"resource: [a]\n", "config.yaml:2: resource is no text"},
+      {"memory:\n  ratio: 1\n  resource: nvshare.com/gpu\n",
+       "config.yaml:4: memory.resource is 'nvshare.com/gpu', which is another resource's name"},
+      {"resource: nvshare.com/gpu-core\ncores: {}\n",
+       "config.yaml:3: cores.resource is 'nvshare.com/gpu-core', which is another"},
+      {"memory: {resource: a/b}\ncores: {resource: a/b}\n",
+       "config.yaml:3: cores.resource is 'a/b', which is another"},
   };
   for (const auto& [text, words] : wrong) {
     const std::string said = complaint_about("version: nvshare/v1\n" + text);
     EXPECT_NE(said.find(words), std::string::npos) << text << "gave: " << said;
   }
+}
+
+TEST(OwnConfig, WhatIsNotOfferedHasNoNameToTake) {
+  EXPECT_FALSE(
+      good_config("version: nvshare/v1\nmemory: {resource: nvshare.com/gpu, offered: false}\n"
+                  "cores: {resource: nvshare.com/gpu-memory}\n")
+          .memory.is_offered);
 }
 
 TEST(Flags, CountMoreThanAFile) {

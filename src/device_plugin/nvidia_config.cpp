@@ -32,11 +32,11 @@ class NvidiaFile {
     if (top.has("sharing")) NVS_TRY(read_sharing(top.value("sharing")));
     if (top.has("resources")) {
       // NVIDIA's plugin reads it and pays no heed either.
-      NVS_TRY(section(top.value("resources"), "resources", {"gpus", "migs"}));
+      NVS_TRY(check_resources(top.value("resources")));
       warn(top, "resources");
     }
     if (top.has("imex")) {
-      NVS_TRY(section(top.value("imex"), "imex", {"channelIDs", "required"}));
+      NVS_TRY(check_imex(top.value("imex")));
       warn(top, "imex");
     }
     return std::move(config_);
@@ -52,23 +52,68 @@ class NvidiaFile {
     config_.warnings.push_back(section.complaint(key, kNoEffect));
   }
 
-  // What is false has no effect anywhere.
-  void warn_if_meant(const YamlSection& section, const std::vector<std::string>& keys) {
+  Parsed<void> warn_of_texts(const YamlSection& section, const std::vector<std::string>& keys) {
     for (const std::string& key : keys) {
-      const YAML::Node node = section.value(key);
-      if (!node.IsDefined() || (node.IsScalar() && node.Scalar() == "false")) continue;
-      warn(section, key);
+      if (NVS_TRY(section.text(key))) warn(section, key);
     }
+    return {};
+  }
+
+  // What is false has no effect anywhere.
+  Parsed<void> warn_of_flags(const YamlSection& section, const std::vector<std::string>& keys) {
+    for (const std::string& key : keys) {
+      if (NVS_TRY(section.flag(key)).value_or(false)) warn(section, key);
+    }
+    return {};
+  }
+
+  // The types of what has no effect: a slip of the pen there may be one elsewhere too.
+  Parsed<void> check_resources(const YAML::Node& node) const {
+    const auto resources = NVS_TRY(section(node, "resources", {"gpus", "migs"}));
+    for (const char* key : {"gpus", "migs"}) {
+      const YAML::Node list = resources.value(key);
+      if (!list.IsDefined()) continue;
+      if (!list.IsSequence()) return tl::unexpected(resources.complaint(key, "is no list"));
+      for (const YAML::Node& node_of_one : list) {
+        const auto one = NVS_TRY(section(node_of_one, resources.path(key), {"pattern", "name"}));
+        NVS_TRY(one.text("pattern"));
+        NVS_TRY(one.text("name"));
+      }
+    }
+    return {};
+  }
+
+  Parsed<void> check_imex(const YAML::Node& node) const {
+    const auto imex = NVS_TRY(section(node, "imex", {"channelIDs", "required"}));
+    NVS_TRY(imex.flag("required"));
+    const YAML::Node list = imex.value("channelIDs");
+    if (!list.IsDefined()) return {};
+    bool is_good = list.IsSequence();
+    for (const YAML::Node& item : list) {
+      std::uint32_t channel = 0;
+      is_good = is_good && item.IsScalar() && YAML::convert<std::uint32_t>::decode(item, channel);
+    }
+    if (is_good) return {};
+    return tl::unexpected(imex.complaint("channelIDs", "is no list of whole numbers"));
+  }
+
+  Parsed<void> check_gfd(const YAML::Node& node) const {
+    const auto gfd = NVS_TRY(
+        section(node, "flags.gfd",
+                {"oneshot", "noTimestamp", "sleepInterval", "outputFile", "machineTypeFile"}));
+    for (const char* key : {"oneshot", "noTimestamp"}) NVS_TRY(gfd.flag(key));
+    for (const char* key : {"sleepInterval", "outputFile", "machineTypeFile"}) {
+      NVS_TRY(gfd.text(key));
+    }
+    return {};
   }
 
   Parsed<void> read_flags(const YAML::Node& node) {
-    const std::vector<std::string> others = {"mpsRoot",           "gdrcopyEnabled",
-                                             "gdsEnabled",        "mofedEnabled",
-                                             "useNodeFeatureAPI", "deviceDiscoveryStrategy"};
-    std::vector<std::string> known = {"migStrategy", "failOnInitError",  "plugin",
-                                      "gfd",         "nvidiaDriverRoot", "nvidiaDevRoot"};
-    known.insert(known.end(), others.begin(), others.end());
-    const auto flags = NVS_TRY(section(node, "flags", known));
+    const auto flags =
+        NVS_TRY(section(node, "flags",
+                        {"migStrategy", "failOnInitError", "plugin", "gfd", "nvidiaDriverRoot",
+                         "nvidiaDevRoot", "mpsRoot", "gdrcopyEnabled", "gdsEnabled", "mofedEnabled",
+                         "useNodeFeatureAPI", "deviceDiscoveryStrategy"}));
     if (const auto word = NVS_TRY(flags.text("migStrategy"))) {
       if (*word != "none" && *word != "single" && *word != "mixed") {
         return tl::unexpected(flags.complaint("migStrategy", "is none of none, single, mixed"));
@@ -76,13 +121,13 @@ class NvidiaFile {
       if (*word == "mixed") config_.mig_names = MigNames::by_profile;
     }
     config_.fails_without_gpus = NVS_TRY(flags.flag("failOnInitError")).value_or(true);
-    warn_if_meant(flags, others);
+    NVS_TRY(warn_of_texts(flags, {"mpsRoot", "deviceDiscoveryStrategy"}));
+    NVS_TRY(warn_of_flags(flags,
+                          {"gdrcopyEnabled", "gdsEnabled", "mofedEnabled", "useNodeFeatureAPI"}));
     if (flags.has("plugin")) NVS_TRY(read_plugin(flags.value("plugin")));
     NVS_TRY(read_roots(flags));
     if (flags.has("gfd")) {
-      NVS_TRY(
-          section(flags.value("gfd"), "flags.gfd",
-                  {"oneshot", "noTimestamp", "sleepInterval", "outputFile", "machineTypeFile"}));
+      NVS_TRY(check_gfd(flags.value("gfd")));
       warn(flags, "gfd");
     }
     return {};
@@ -99,8 +144,7 @@ class NvidiaFile {
       }
       unused.erase(unused.begin() + static_cast<std::ptrdiff_t>(used));
     }
-    warn_if_meant(flags, unused);
-    return {};
+    return warn_of_texts(flags, unused);
   }
 
   Parsed<void> read_plugin(const YAML::Node& node) {
@@ -116,12 +160,17 @@ class NvidiaFile {
       config_.device_names = *word == "uuid" ? DeviceNames::uuid : DeviceNames::index;
     }
     if (const auto prefix = NVS_TRY(plugin.text("cdiAnnotationPrefix"))) {
+      const std::string uuid = "GPU-" + std::string(36, '0');
+      const std::string wrong = annotation_key_error(*prefix + kCdiAnnotationName + uuid);
+      if (!wrong.empty()) {
+        return tl::unexpected(plugin.complaint(
+            "cdiAnnotationPrefix", "is '" + *prefix + "', which begins no key: " + wrong));
+      }
       config_.cdi_annotation_prefix = *prefix;
     }
     NVS_TRY(read_spread(plugin, "sharedDevicesAllocationPolicy", config_));
     config_.passes_device_files = NVS_TRY(plugin.flag("passDeviceSpecs")).value_or(false);
-    warn_if_meant(plugin, {"nvidiaCTKPath", "containerDriverRoot"});
-    return {};
+    return warn_of_texts(plugin, {"nvidiaCTKPath", "containerDriverRoot"});
   }
 
   Parsed<void> read_sharing(const YAML::Node& node) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/byte_size.h"
 #include "base/result.h"
 #include "device_plugin/config_kinds.h"
@@ -16,6 +18,14 @@ Parsed<void> read_name(const YamlSection& section, const std::string& key, std::
   return {};
 }
 
+// Two resources of one name would take each other's registration.
+Parsed<void> check_name(const YamlSection& section, const std::string& name,
+                        const std::vector<std::string>& others) {
+  if (std::find(others.begin(), others.end(), name) == others.end()) return {};
+  return tl::unexpected(
+      section.complaint("resource", "is '" + name + "', which is another resource's name"));
+}
+
 Parsed<void> read_memory(const std::string& file, const YAML::Node& node, Config& config) {
   const auto section =
       NVS_TRY(YamlSection::read(file, node, "memory", {"resource", "unit", "ratio", "offered"}));
@@ -31,13 +41,18 @@ Parsed<void> read_memory(const std::string& file, const YAML::Node& node, Config
     }
     config.memory.unit_bytes = *bytes;
   }
-  return {};
+  if (!config.memory.is_offered) return {};
+  return check_name(section, config.memory.name, {config.resources.at(0).name});
 }
 
 Parsed<void> read_cores(const std::string& file, const YAML::Node& node, Config& config) {
   const auto section = NVS_TRY(YamlSection::read(file, node, "cores", {"resource", "offered"}));
   config.cores.is_offered = NVS_TRY(section.flag("offered")).value_or(true);
-  return read_name(section, "resource", config.cores.name);
+  NVS_TRY(read_name(section, "resource", config.cores.name));
+  if (!config.cores.is_offered) return {};
+  std::vector<std::string> others = {config.resources.at(0).name};
+  if (config.memory.is_offered) others.push_back(config.memory.name);
+  return check_name(section, config.cores.name, others);
 }
 
 Parsed<void> read_resource(const YamlSection& top, Config& config) {

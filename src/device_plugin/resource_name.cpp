@@ -9,6 +9,8 @@
 namespace nvs::plugin {
 namespace {
 
+constexpr std::size_t kDomainMax = 253;
+
 bool is_letter_or_digit(char character) {
   return std::isalnum(static_cast<unsigned char>(character)) != 0;
 }
@@ -75,6 +77,20 @@ std::string resource_name_error(std::string_view name) {
            "digit";
   }
   return "";
+}
+
+std::string annotation_key_error(std::string_view key) {
+  const std::size_t slash = key.find('/');
+  if (slash != std::string_view::npos) {
+    const std::string_view domain = key.substr(0, slash);
+    if (domain.size() > kDomainMax || !is_domain(domain)) {
+      return "before the / is a domain in small letters";
+    }
+    key.remove_prefix(slash + 1);
+  }
+  if (is_name(key) && key.size() <= kNameMax) return "";
+  return "after the / are letters, digits, '-', '_' and '.', " + std::to_string(kNameMax) +
+         " at most, and first a letter or digit";
 }
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {

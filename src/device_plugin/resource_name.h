@@ -16,6 +16,9 @@ inline constexpr std::size_t kNameMax = 63;
 // What is wrong with it; empty if nothing is.
 std::string resource_name_error(std::string_view name);
 
+// The same of the key of an annotation, [DOMAIN/]NAME.
+std::string annotation_key_error(std::string_view key);
+
 // The one of `known` that somebody may have meant; empty if none is near.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
 
