@@ -2,6 +2,7 @@
 #include "device_plugin/answers.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include <unistd.h>
@@ -20,6 +21,31 @@ void add_missing(std::vector<SlotHolder>& holders, const std::vector<SlotHolder>
     if (!slots.contains(holder.slot)) holders.push_back(holder);
   }
   std::sort(holders.begin(), holders.end());
+}
+
+// What part of each GPU's memory containers have asked for, as of the last list: Allocate does not
+// tell for which container it is. `available` is what the kubelet says is free of a resource.
+std::vector<double> promised_memory(const std::vector<SlotHolder>& holders, const Offer& offer,
+                                    const std::string& resource,
+                                    const std::vector<std::string>& available) {
+  const std::set<std::string> free(available.begin(), available.end());
+  const std::vector<OfferedGpu>& gpus = offer.inventory.gpus;
+  std::vector<double> promised(gpus.size());
+  // A container's limit is of each GPU, however many slots of it the container has.
+  std::set<std::tuple<std::string, std::string, std::string, std::string>> counted;
+  for (const SlotHolder& holder : holders) {
+    const auto device = parse_device_id(holder.slot);
+    if (!device || (holder.resource == resource && free.contains(holder.slot))) continue;
+    const auto gpu = std::find_if(gpus.begin(), gpus.end(),
+                                  [&](const OfferedGpu& one) { return one.uuid == device->uuid; });
+    if (gpu == gpus.end() || gpu->memory_bytes == 0) continue;
+    if (!counted.emplace(holder.space, holder.pod, holder.container, gpu->uuid).second) continue;
+    promised[static_cast<std::size_t>(gpu - gpus.begin())] +=
+        static_cast<double>(holder.memory_units) *
+        static_cast<double>(offer.config.memory.unit_bytes) /
+        static_cast<double>(gpu->memory_bytes);
+  }
+  return promised;
 }
 
 }  // namespace
@@ -115,10 +141,13 @@ Parsed<std::vector<std::string>> Answers::prefer(Instant now, const std::string&
   const OfferedResource* found = offer_->find(resource);
   if (found == nullptr) return tl::unexpected(resource + " is not offered any more");
   const auto counts = usage_.counts(now, offer_->inventory, resource, request.available);
+  const auto promised = promised_memory(slots_.holders, *offer_, resource, request.available);
   std::vector<GpuUse> gpus;
   for (std::size_t gpu = 0; gpu < counts.size(); ++gpu) {
     const auto load = loads_.find(offer_->inventory.gpus[gpu].uuid);
-    gpus.push_back({.pods = counts[gpu], .load = load == loads_.end() ? 0 : load->second});
+    gpus.push_back({.pods = counts[gpu],
+                    .promised = promised[gpu],
+                    .load = load == loads_.end() ? 0 : load->second});
   }
   return plugin::prefer(request, *found, gpus, offer_->config.spread);
 }

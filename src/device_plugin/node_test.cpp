@@ -232,6 +232,48 @@ TEST(Answers, WhoHasSlotsIsKnownWhenTheKubeletKnows) {
   EXPECT_EQ(answers.holders(), (std::vector<SlotHolder>{train}));
 }
 
+TEST(Answers, TheSlotOfAGpuWithLessMemoryPromisedIsPreferred) {
+  Offer offer;
+  std::vector<OfferedGpu> gpus = test_gpus(3);
+  gpus[2].memory_bytes *= 4;
+  offer.inventory = *make_inventory(gpus, offer.config);
+  Answers answers;
+  answers.set_offer(std::make_shared<Offer>(offer));
+  const auto slot = [](unsigned gpu, unsigned number) {
+    return test_uuid(gpu) + "::" + std::to_string(number);
+  };
+  const auto lands = [&](const std::set<std::string>& taken) {
+    PreferredRequest request{.available = {}, .must_include = {}, .size = 1};
+    for (const OfferedDevice& device : offer.inventory.resources[0].devices) {
+      if (!taken.contains(device.id)) request.available.push_back(device.id);
+    }
+    const auto picked = answers.prefer(Instant(), kOwnResource, request);
+    EXPECT_TRUE(picked) << picked.error();
+    return parse_device_id(picked->at(0))->uuid;
+  };
+  const std::set<std::string> taken = {slot(0, 0), slot(0, 1), slot(1, 0),
+                                       slot(1, 1), slot(2, 0), slot(2, 1)};
+  ListedPods pods;
+  for (const std::string& id : taken) pods.devices.insert({kOwnResource, id});
+  const auto holder = [&](unsigned gpu, unsigned number, const char* pod, std::uint64_t units) {
+    pods.holders.push_back({slot(gpu, number), "ml", pod, "main", units, 0, kOwnResource});
+  };
+  // Two slots of one container are one promise: 10 of 16, 12 of 16, 16 of 64 GiB.
+  holder(0, 0, "a", 10);
+  holder(0, 1, "a", 10);
+  holder(1, 0, "b", 6);
+  holder(1, 1, "c", 6);
+  holder(2, 0, "d", 8);
+  holder(2, 1, "e", 8);
+  answers.listed(Instant(), pods);
+  EXPECT_EQ(lands(taken), test_uuid(2));
+  pods.holders.back().memory_units = 40;
+  answers.listed(Instant(), pods);
+  EXPECT_EQ(lands(taken), test_uuid(0));
+  // What the kubelet calls free is promised to nobody.
+  EXPECT_EQ(lands({slot(0, 0), slot(1, 0), slot(2, 0)}), test_uuid(2));
+}
+
 TEST(Answers, AnInstanceIsUnhealthyAloneOrWithItsGpu) {
   Offer offer;
   std::vector<OfferedGpu> gpus = test_gpus(2);

@@ -59,9 +59,10 @@ class Picker {
   }
 
   // The least is best. Two devices on one GPU are no more GPU than one is.
-  std::tuple<unsigned, double, double> rank(std::size_t gpu) const {
-    const double pods = gpus_[gpu].pods;
-    return {picks_[gpu], spread_ == Spread::packed ? -pods : pods, gpus_[gpu].load};
+  std::tuple<unsigned, double, double, double> rank(std::size_t gpu) const {
+    const GpuUse& use = gpus_[gpu];
+    const double pods = use.pods;
+    return {picks_[gpu], spread_ == Spread::packed ? -pods : pods, use.promised, use.load};
   }
 
   const std::vector<GpuUse>& gpus_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which free devices a container should get: of different GPUs where it asks for several, of the
-// GPU with the fewest pods, of those the one with the least to do. Or, packed, of the fullest.
+// GPU with the fewest pods, of those the one with the least memory promised, and then the one with
+// the least to do. Or, packed, of the GPU with the most pods.
 #pragma once
 
 #include <string>
@@ -20,7 +21,8 @@ struct PreferredRequest {
 // What is known of each GPU of the inventory.
 struct GpuUse {
   unsigned pods = 0;
-  double load = 0;  // 0 to 1, by the daemon
+  double promised = 0;  // of its memory, to containers that asked for some: 1 is all of it
+  double load = 0;      // 0 to 1, by the daemon
 };
 
 // As many as were asked for, if there are so many; the error is a sentence about the request.

@@ -52,6 +52,19 @@ TEST_F(PreferTest, TheFewestPodsThenTheLeastLoad) {
   EXPECT_EQ(gpus(1), Gpus{0});
 }
 
+TEST_F(PreferTest, BetweenPodsAndLoadCountsTheMemoryThatWasPromised) {
+  use_[2].promised = 0.5;
+  EXPECT_EQ(gpus(1), Gpus{1});
+  use_[1].promised = 0.75;
+  EXPECT_EQ(gpus(1), Gpus{2});
+  use_[0].pods = 1;
+  EXPECT_EQ(gpus(1), Gpus{0});
+  // Packed it is no less a reason.
+  EXPECT_EQ(gpus(1, Spread::packed), Gpus{0});
+  use_[1].pods = 2;
+  EXPECT_EQ(gpus(1, Spread::packed), Gpus{1});
+}
+
 TEST_F(PreferTest, PackedTakesTheFullest) {
   EXPECT_EQ(gpus(1, Spread::packed), Gpus{0});
   use_[2].pods = 5;
