@@ -5,7 +5,10 @@
 #include <vector>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
 
+#include "base/unique_fd.h"
 #include "device_plugin/library_install.h"
 #include "os/file_text.h"
 
@@ -27,9 +30,22 @@ std::vector<std::string> names_in(const std::string& text) {
   return names;
 }
 
+// The folder's, since the file is replaced whenever it is written, and the lock beside it is shared
+// by plugins for as long as they run.
+Result<UniqueFd> lock_names(const std::string& root) {
+  UniqueFd fd{::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!fd) return tl::unexpected(Error::from_errno(errno, "its folder cannot be opened"));
+  while (::flock(fd.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) return tl::unexpected(Error::from_errno(errno, "flock"));
+  }
+  return fd;
+}
+
 }  // namespace
 
 Result<void> remember_offered(const std::string& root, const std::set<std::string>& names) {
+  // Another plugin may be at it, and each would write what it has read and its own.
+  const UniqueFd lock = NVS_TRY(lock_names(root));
   const auto before = os::read_file(names_path(root), kNamesBytesMax);
   // To begin anew would be to forget.
   if (!before && before.error().sys != ENOENT) return tl::unexpected(before.error());

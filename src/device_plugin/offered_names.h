@@ -16,7 +16,8 @@ namespace nvs::plugin {
 inline constexpr const char* kOfferedNamesFile = "resources";
 inline constexpr std::size_t kOfferedNamesMax = 256;
 
-// Adds those that are not in it. A file with as many names as it may have takes no more.
+// Adds those that are not in it, to what other plugins add at the same time. A file with as many
+// names as it may have takes no more.
 Result<void> remember_offered(const std::string& root, const std::set<std::string>& names);
 
 // Nothing if any name may be ours: there is no such file, or it is full.

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_plugin/offered_names.h"
 
+#include <array>
 #include <filesystem>
+#include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/test_folder.h"
 
@@ -33,6 +37,41 @@ TEST(OfferedNames, WhatIsFullMeansAnyName) {
   const std::string full = root.read(kOfferedNamesFile);
   ASSERT_TRUE(remember_offered(root.path(), {"b/3"}));
   EXPECT_EQ(root.read(kOfferedNamesFile), full);
+}
+
+TEST(OfferedNames, SeveralPluginsAtOnceForgetNothing) {
+  const TestFolder root;
+  constexpr int kPlugins = 6;
+  constexpr int kNamesEach = 30;
+  const auto name = [](int plugin, int number) {
+    return "a/" + std::to_string(plugin) + "-" + std::to_string(number);
+  };
+  std::array<int, 2> start{};
+  ASSERT_EQ(::pipe(start.data()), 0);
+  std::vector<pid_t> plugins;
+  for (int plugin = 0; plugin < kPlugins; ++plugin) {
+    plugins.push_back(::fork());
+    if (plugins.back() != 0) continue;
+    ::close(start[1]);
+    char nothing = 0;
+    bool is_good = ::read(start[0], &nothing, 1) == 0;  // all begin when the pipe ends
+    for (int number = 0; number < kNamesEach; ++number) {
+      is_good = remember_offered(root.path(), {name(plugin, number)}) && is_good;
+    }
+    ::_exit(is_good ? 0 : 1);
+  }
+  ::close(start[0]);
+  ::close(start[1]);
+  for (const pid_t plugin : plugins) {
+    int status = 1;
+    EXPECT_EQ(::waitpid(plugin, &status, 0), plugin);
+    EXPECT_EQ(status, 0);
+  }
+  Names all;
+  for (int plugin = 0; plugin < kPlugins; ++plugin) {
+    for (int number = 0; number < kNamesEach; ++number) all.insert(name(plugin, number));
+  }
+  EXPECT_EQ(offered_ever(root.path()), all);
 }
 
 TEST(OfferedNames, WhatCannotBeReadIsNotBegunAnew) {
