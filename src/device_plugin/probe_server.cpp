@@ -6,53 +6,13 @@
 #include <memory>
 #include <utility>
 
-#include <netdb.h>
-#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "os/tcp_socket.h"
+
 namespace nvs::plugin {
 namespace {
-
-struct FreeAddresses {
-  void operator()(addrinfo* addresses) const { ::freeaddrinfo(addresses); }
-};
-
-Parsed<UniqueFd> listen_at(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return tl::unexpected(address + " is not HOST:PORT or :PORT");
-  std::string host = address.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  addrinfo hints{};
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const int wrong = ::getaddrinfo(host.empty() ? nullptr : host.c_str(),
-                                  address.substr(colon + 1).c_str(), &hints, &list);
-  if (wrong != 0) return tl::unexpected(address + ": " + ::gai_strerror(wrong));
-  const std::unique_ptr<addrinfo, FreeAddresses> addresses(list);
-  int why = EADDRNOTAVAIL;
-  for (const addrinfo* one = list; one != nullptr; one = one->ai_next) {
-    UniqueFd fd{::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-    const int yes = 1;
-    if (fd && ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
-        ::bind(fd.get(), one->ai_addr, one->ai_addrlen) == 0 && ::listen(fd.get(), 16) == 0) {
-      return fd;
-    }
-    why = errno;
-  }
-  return tl::unexpected(address + ": " + Error::from_errno(why, "nobody can listen").message());
-}
-
-int port_of(int fd) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  if (address.ss_family == AF_INET6) {
-    return ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
-  }
-  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
-}
 
 std::string response(const char* status, const std::string& body) {
   return "HTTP/1.1 " + std::string(status) +
@@ -64,9 +24,13 @@ std::string response(const char* status, const std::string& body) {
 
 Parsed<std::unique_ptr<ProbeServer>> ProbeServer::create(const std::string& address,
                                                          os::EventLoop& loop, Readiness readiness) {
-  auto listener = listen_at(address);
-  if (!listener) return tl::unexpected(listener.error());
-  const int port = port_of(listener->get());
+  const auto parsed = os::parse_tcp_address(address);
+  if (!parsed) return tl::unexpected(address + " is not ADDRESS:PORT or :PORT");
+  auto listener = os::listen_tcp(*parsed);
+  if (!listener) {
+    return tl::unexpected(address + ": nobody can listen: " + listener.error().message());
+  }
+  const int port = os::local_port(listener->get());
   std::unique_ptr<ProbeServer> server(
       new ProbeServer(*std::move(listener), port, loop, std::move(readiness)));
   ProbeServer* self = server.get();
@@ -84,8 +48,9 @@ ProbeServer::~ProbeServer() {
 }
 
 void ProbeServer::welcome() {
-  UniqueFd fd{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
-  if (!fd) return;
+  Result<UniqueFd> accepted = os::accept_tcp(listener_.get());
+  if (!accepted) return;
+  UniqueFd fd = std::move(*accepted);
   if (visitors_.size() >= kVisitorsMax) dismiss(visitors_.begin()->first);
   const int number = fd.get();
   if (!loop_.add(number, EPOLLIN, [this, number](auto) { read(number); })) return;
