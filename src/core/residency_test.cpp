@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is in memory, who waits for it, and what clients are told about it.
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "core/sim_memory.h"
@@ -199,22 +201,26 @@ TEST_F(Residents, AnAskIsServedFromAnIdleOnesMemory) {
 }
 
 TEST_F(Residents, WhatMovesIsCountedAndWhatIsAllocatedOrFreedIsNot) {
-  const auto moved = [this] { return node.view().gpus[0].moved_bytes / kGiB; };
+  using OutAndIn = std::pair<std::uint64_t, std::uint64_t>;
+  const auto moved = [this] {
+    const GpuView gpu = node.view().gpus[0];
+    return OutAndIn(gpu.moved_out_bytes / kGiB, gpu.moved_in_bytes / kGiB);
+  };
   node.join(1, 1);
   has(1, 10, 2);
-  EXPECT_EQ(moved(), 0U) << "before it told anything";
+  EXPECT_EQ(moved(), OutAndIn(0, 0)) << "before it told anything";
   has(1, 6, 6);
-  EXPECT_EQ(moved(), 4U);
+  EXPECT_EQ(moved(), OutAndIn(4, 0));
   has(1, 8, 4);
-  EXPECT_EQ(moved(), 6U);
+  EXPECT_EQ(moved(), OutAndIn(4, 2));
   has(1, 5, 4);
   has(1, 5, 1);
   has(1, 7, 1);
-  EXPECT_EQ(moved(), 6U);
+  EXPECT_EQ(moved(), OutAndIn(4, 2));
   has(1, 4, 3);
-  EXPECT_EQ(moved(), 8U) << "and one was freed";
+  EXPECT_EQ(moved(), OutAndIn(6, 2)) << "and one was freed";
   has(1, 8, 1);
-  EXPECT_EQ(moved(), 10U) << "and two were allocated";
+  EXPECT_EQ(moved(), OutAndIn(6, 4)) << "and two were allocated";
 }
 
 TEST_F(Residents, WhereNobodyKnowsTheSizeThereIsNoLimit) {

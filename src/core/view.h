@@ -70,10 +70,12 @@ struct GpuView {
   std::uint64_t committed_bytes = 0;  // that clients have or may take without asking
   std::uint32_t swapped = 0;          // tenants that wait for memory
   std::uint64_t turns = 0;
-  Duration turn;                  // how long one is now; zero while nobody has to take turns
-  std::uint64_t moved_bytes = 0;  // in and out, as far as clients told
-  std::uint32_t caps = 0;         // the sum of those that count now, in millionths
-  Duration swap_idle = {};        // nobody ran, and somebody waited for memory
+  Duration turn;  // how long one is now; zero while nobody has to take turns
+  // Left the GPU and came back, all in all, as far as clients told.
+  std::uint64_t moved_out_bytes = 0;
+  std::uint64_t moved_in_bytes = 0;
+  std::uint32_t caps = 0;   // the sum of those that count now, in millionths
+  Duration swap_idle = {};  // nobody ran, and somebody waited for memory
 };
 
 struct NodeView {

@@ -98,7 +98,8 @@ GpuView view_of(const Gpu& gpu, Instant now) {
   view.swapped = gpu.memory.waiting;
   view.turns = gpu.memory.turn.number;
   view.turn = gpu.memory.turn.length;
-  view.moved_bytes = gpu.memory.moved_out + gpu.memory.moved_in;
+  view.moved_out_bytes = gpu.memory.moved_out;
+  view.moved_in_bytes = gpu.memory.moved_in;
   view.caps = static_cast<std::uint32_t>(std::min<std::int64_t>(gpu.quota.clock.sum(), UINT32_MAX));
   view.swap_idle = gpu.swap_idle_at(now);
   return view;
