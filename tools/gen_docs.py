@@ -20,6 +20,8 @@ SETTING = re.compile(
 )
 ENTRY = re.compile(r"^NVS_(?:CUDA|NVML)_ENTRY\(([^)]*)\)", re.MULTILINE)
 HOOK = re.compile(r"^NVS_(CUDA|NVML)_HOOK\((\w+), (\w+), (\w+)\)", re.MULTILINE)
+METRIC_LABELS = re.compile(r'^NVS_METRIC_LABELS\((\w+), "([^"]*)"\)', re.MULTILINE)
+METRIC = re.compile(r'^NVS_METRIC\((\w+), (\w+), (\w+), "([^"]*)"\)', re.MULTILINE)
 MEMORY_KIND = re.compile(r'^NVS_MEMORY_KIND\((\w+), (\w+), "([^"]*)"\)', re.MULTILINE)
 DECLARED = re.compile(r"^NVS_(?:CUDA|NVML)_(?:FUNCTION|VARIANT)\(", re.MULTILINE)
 WIRE_MESSAGE = re.compile(
@@ -129,6 +131,15 @@ def memory_kinds(spec):
     return table(("kind", "whose", "what it is, and which bytes count"), rows)
 
 
+def metrics(spec):
+    labels = dict(METRIC_LABELS.findall(spec))
+    rows = []
+    for name, kind, labels_of, text in METRIC.findall(spec):
+        shown = ", ".join(f"`{label}`" for label in labels[labels_of].split(",") if label)
+        rows.append((f"`{name}`", kind, shown, text))
+    return table(("metric", "type", "labels", "meaning"), rows)
+
+
 def field_rows(lines):
     """Offset, type, name and meaning of each field among these lines, and where they end."""
     offset, rows = HEADER_BYTES, []
@@ -186,6 +197,7 @@ PARTS = (
         ("nvml_entry_points.def", "nvml_functions.def"),
     ),
     ("docs/library.md", "memory_kinds", memory_kinds, ("memory_kinds.def",)),
+    ("docs/metrics.md", "metrics", metrics, ("metrics.def",)),
     ("docs/protocol.md", "wire_summary", wire_summary, ("wire_messages.def",)),
     ("docs/protocol_messages.md", "wire_messages", wire_messages, ("wire_messages.def",)),
     ("docs/hooks.md", "hook_counts", hook_counts, ("hooks.def", "cuda_entry_points.def")),

@@ -35,6 +35,16 @@ void log_lines(Level level, const char* message, const std::string& lines) {
   }
 }
 
+tl::expected<UniqueFd, std::string> listen_for_metrics(const Options& options) {
+  if (!options.metrics) return UniqueFd{};
+  const os::TcpAddress& address = *options.metrics;
+  Result<UniqueFd> listener = os::listen_tcp(address);
+  if (listener) return std::move(*listener);
+  const std::string where = address.host.empty() ? "" : " of " + address.host;
+  return Problem("cannot serve metrics at port " + std::to_string(address.port) + where + ": " +
+                 listener.error().message() + ": choose another with --metrics");
+}
+
 // As many clients as there are descriptors for, if each needs so many and other things `reserved`.
 std::size_t clients_max(std::size_t fds_per_client, std::size_t reserved) {
   const Result<std::uint64_t> files = os::raise_open_files();
@@ -100,14 +110,16 @@ tl::expected<Daemon::Parts, std::string> Daemon::make_parts(const Options& optio
   }
   log_lines(Level::warning, "saved settings", remark);
   forget_dead_processes(*saved);
+  auto metrics = listen_for_metrics(options);
+  if (!metrics) return Problem(metrics.error());
   const std::size_t for_visitors = options.exit_when_unused ? kFdsPerVisitor : 0;
   const HostPlan plan = plan_for_this_machine(options.host_memory_bytes);
   const std::size_t most =
       clients_max(kFdsPerClient + for_visitors, kFdsReserved + plan.segments * kFdsPerHostSegment);
   // The threads that it starts take no signals: those are blocked by now.
-  return Parts{std::move(*loop),    std::move(*signals), std::move(*folder),
-               std::move(*saved),   std::move(*self),    most,
-               make_host_pool(plan)};
+  return Parts{std::move(*loop),     std::move(*signals), std::move(*folder),
+               std::move(*saved),    std::move(*self),    most,
+               make_host_pool(plan), std::move(*metrics)};
 }
 
 tl::expected<std::unique_ptr<Daemon>, std::string> Daemon::create(
@@ -143,7 +155,11 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
                 options.exit_when_unused ? &visitors_ : nullptr),
       control_(loop_, node_, *host_, sessions_),
       control_socket_(loop_, control_, self_, Asker::administrator),
-      plugin_socket_(loop_, control_, self_, Asker::plugin) {
+      plugin_socket_(loop_, control_, self_, Asker::plugin),
+      metrics_listener_(std::move(parts.metrics)),
+      web_([this] { return loop_.now(); },
+           [this] { return node_.metrics(loop_.now(), host_->view()); }),
+      http_(loop_, [this](std::string_view path) { return web_.page(path); }) {
   if (watchdog_) watchdog_ = *watchdog_ / 2;  // one of two may be late
   watchdog_at_ = start_;
   if (!gpus) return;
@@ -187,6 +203,12 @@ void Daemon::watch_pods() {
       {{"server", options_.kube->api_url}, {"node", options_.kube->node}});
 }
 
+Result<void> Daemon::serve_metrics() {
+  if (!metrics_listener_) return {};
+  log(Level::info, "metrics are served", {{"port", os::local_port(metrics_listener_.get())}});
+  return http_.listen(std::move(metrics_listener_));
+}
+
 Result<void> Daemon::start() {
   NVS_TRY(loop_.add(signals_.fd(), EPOLLIN, [this](std::uint32_t) { on_signal(); }));
   if (host_->fd() >= 0) {
@@ -199,6 +221,7 @@ Result<void> Daemon::start() {
   NVS_TRY(sessions_.listen(folder_.take_tenant_socket()));
   NVS_TRY(control_socket_.listen(folder_.take_admin_socket()));
   NVS_TRY(plugin_socket_.listen(folder_.take_plugin_socket()));
+  NVS_TRY(serve_metrics());
   watch_pods();
   const Result<void> urgent = os::set_niceness(kNiceness);
   if (!urgent) {
@@ -229,6 +252,7 @@ std::optional<Instant> Daemon::next_deadline() const {
   };
   consider(node_.sample_deadline());
   consider(sessions_.next_deadline());
+  consider(http_.next_deadline());
   consider(unused_deadline());
   if (watchdog_) consider(watchdog_at_);
   return earliest;
@@ -245,6 +269,7 @@ void Daemon::on_deadlines() {
   }
   if (has_come(node_.sample_deadline())) node_.sample(now);
   if (has_come(sessions_.next_deadline())) sessions_.on_deadline();
+  if (has_come(http_.next_deadline())) http_.on_deadline(now);
   if (watchdog_ && has_come(watchdog_at_)) {
     manager_.tell("WATCHDOG=1");
     watchdog_at_ = now + *watchdog_;

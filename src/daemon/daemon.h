@@ -13,6 +13,7 @@
 #include "daemon/control_socket.h"
 #include "daemon/folder.h"
 #include "daemon/host_pool.h"
+#include "daemon/http_server.h"
 #include "daemon/identity.h"
 #include "daemon/memory_watch.h"
 #include "daemon/messages.h"
@@ -22,6 +23,7 @@
 #include "daemon/sessions.h"
 #include "daemon/usage_watch.h"
 #include "daemon/visitors.h"
+#include "daemon/web.h"
 #include "os/event_loop.h"
 #include "os/sd_notify.h"
 #include "os/signals.h"
@@ -53,6 +55,7 @@ class Daemon {
     Peer self;
     std::size_t clients_max;
     std::unique_ptr<HostPool> host;
+    UniqueFd metrics;  // listens, if it is wanted
   };
   Daemon(const Options& options, const ServiceEnvironment& environment, Parts parts,
          std::optional<std::vector<Gpu>> gpus);
@@ -60,6 +63,7 @@ class Daemon {
   Result<void> start();
   Result<void> watch_memory();
   void watch_pods();
+  Result<void> serve_metrics();
 
   std::optional<Instant> next_deadline() const;
   void on_deadlines();
@@ -87,6 +91,9 @@ class Daemon {
   Control control_;
   ControlSocket control_socket_;
   ControlSocket plugin_socket_;
+  UniqueFd metrics_listener_;
+  Web web_;
+  HttpServer http_;
   std::unique_ptr<MemoryWatch> memory_watch_;  // nothing where NVML does not tell
   std::unique_ptr<PodFeed> pods_;              // nothing where nobody watches
   bool is_stopping_ = false;

@@ -19,7 +19,7 @@ inline constexpr std::size_t kTenantClientsMax = 1024;
 // Each may be a tenant of its own, and those have the file of their account.
 inline constexpr std::size_t kFdsPerClient = 3;
 static_assert(kTenantClientsMax <= wire::kAccountSlots);
-// For everything else: the loop, both listening sockets, administrators, files.
+// For everything else: the loop, listening sockets, administrators, who asks over HTTP, files.
 inline constexpr std::size_t kFdsReserved = 128;
 // Connections that have not said Hello. One more, and the oldest of them is closed: they come from
 // nobody yet, and whoever is in earnest says Hello at once.
@@ -79,6 +79,19 @@ inline constexpr std::size_t kTraceAnswerMax = 20'000;
 // awake for it. At 45 handovers a second it costs one processor less than 1 % for each GPU.
 inline constexpr Duration kAwakeBefore = Duration::from_us(300);
 inline constexpr Duration kAwakeAfter = Duration::from_us(500);
+
+// Connections over HTTP, from anybody in the network. One more, and the one that has the least time
+// left is closed: so much for its request, so much for its answer, and so much until it has ended.
+inline constexpr std::size_t kHttpConnectionsMax = 16;
+inline constexpr std::size_t kHttpRequestMax = std::size_t{8} << 10U;
+inline constexpr Duration kHttpWait = Duration::from_s(10);
+inline constexpr Duration kHttpFarewell = Duration::from_s(1);
+// Sent in one round, and thrown away after the answer.
+inline constexpr std::size_t kHttpSendMax = std::size_t{64} << 10U;
+inline constexpr std::size_t kHttpIgnoredMax = std::size_t{64} << 10U;
+static_assert(2 * kHttpConnectionsMax < kFdsReserved);
+// Whoever asks for metrics sooner gets the same again.
+inline constexpr Duration kMetricsAge = Duration::from_s(1);
 
 // When the system has no descriptor or memory for another connection, the next try is after this.
 inline constexpr Duration kAcceptPause = Duration::from_ms(100);

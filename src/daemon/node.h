@@ -88,6 +88,7 @@ class Node {
   void sample(Instant now) { shares_.sample(now, core_.view(now)); }
 
   std::string status(Instant now, HostView host) const;
+  std::string metrics(Instant now, HostView host) const;
   std::string trace(Instant now, Duration last) const;
 
   GpuTable& gpus() { return gpus_; }
@@ -123,6 +124,11 @@ class Node {
   void forget_pods(Instant now);
 
   // See node_status.cpp.
+  struct Picture {
+    core::NodeView view;
+    NodeLabels labels;
+  };
+  Picture picture(Instant now, HostView host) const;
   void add_memory(NodeLabels& labels) const;
   void add_limits(NodeLabels& labels, Instant now, const core::NodeView& view) const;
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/limits.h"
+#include "daemon/metrics.h"
 #include "daemon/node.h"
 
 namespace nvs::daemon {
@@ -90,9 +91,9 @@ void Node::add_limits(NodeLabels& labels, Instant now, const core::NodeView& vie
   }
 }
 
-std::string Node::status(Instant now, HostView host) const {
-  core::NodeView view = core_.view(now);
-  NodeLabels named = labels(now);
+Node::Picture Node::picture(Instant now, HostView host) const {
+  Picture picture{core_.view(now), labels(now)};
+  auto& [view, named] = picture;
   add_memory(named);
   add_limits(named, now, view);
   for (core::TenantView& tenant : view.tenants) {
@@ -105,7 +106,17 @@ std::string Node::status(Instant now, HostView host) const {
     }
   }
   named.host = std::move(host);
-  return status_text(view, named);
+  return picture;
+}
+
+std::string Node::status(Instant now, HostView host) const {
+  const Picture shown = picture(now, std::move(host));
+  return status_text(shown.view, shown.labels);
+}
+
+std::string Node::metrics(Instant now, HostView host) const {
+  const Picture shown = picture(now, std::move(host));
+  return metrics_text(shown.view, shown.labels);
 }
 
 std::string Node::trace(Instant now, Duration last) const {

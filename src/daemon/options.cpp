@@ -39,7 +39,7 @@ constexpr const char* kFooter =
 
 struct Words {
   std::string folder, window, turn, mode, memory_limit, core_limit, host_memory, log_level;
-  std::string quota_period, kube, pod_priority;
+  std::string quota_period, kube, pod_priority, metrics;
   kube::Flags kube_flags;
   std::vector<std::string> gpu_memory;
 };
@@ -89,6 +89,9 @@ void declare(CLI::App& app, Words& words, Options& options) {
       "where the files token and ca.crt are (default: those of the pod's service account)");
   add("--node-name", words.kube_flags.node, "NAME",
       "this node, as Kubernetes calls it (default: $NODE_NAME)");
+  add("--metrics", words.metrics, "ADDRESS",
+      "serve metrics for Prometheus at this address and port: 127.0.0.1:9402, [::1]:9402, or :9402 "
+      "for all (default: nowhere)");
   app.add_flag("--exit-when-unused", options.exit_when_unused,
                "end when every program that came has ended");
   add("--log-level", words.log_level, "LEVEL",
@@ -224,6 +227,14 @@ std::string read_kube(const Words& words, const Environment& environment, Option
   return "";
 }
 
+std::string read_metrics(const Words& words, Options& options) {
+  if (words.metrics.empty()) return "";
+  options.metrics = os::parse_tcp_address(words.metrics);
+  if (options.metrics) return "";
+  return "--metrics is an address and a port such as 127.0.0.1:9402, [::1]:9402 or :9402, not '" +
+         words.metrics + "'";
+}
+
 std::string read_log(const Words& words, const Environment& environment, Options& options) {
   if (environment.log != nullptr && *environment.log != '\0') {
     auto levels = parse_log_levels(environment.log);
@@ -285,6 +296,7 @@ tl::expected<Options, EarlyExit> parse_options(std::vector<std::string> argument
   if (wrong.empty()) wrong = read_gpu_memory(words, options);
   if (wrong.empty()) wrong = read_host_memory(words, options);
   if (wrong.empty()) wrong = read_kube(words, environment, options);
+  if (wrong.empty()) wrong = read_metrics(words, options);
   if (wrong.empty()) wrong = read_log(words, environment, options);
   if (!wrong.empty()) return tl::unexpected(EarlyExit{kExitUsage, wrong});
   return options;

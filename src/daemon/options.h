@@ -16,6 +16,7 @@
 #include "daemon/tenant_limits.h"
 #include "kube/in_cluster.h"
 #include "nvml/gpus.h"
+#include "os/tcp_socket.h"
 
 namespace nvs::daemon {
 
@@ -42,8 +43,9 @@ struct Options {
   GpuMemory gpu_memory;
   std::optional<std::uint64_t> host_memory_bytes;  // lent at most; nothing: half of what there is
   bool exit_when_unused = false;
-  std::optional<kube::Settings> kube;  // whose annotations are watched; nothing: nobody's
-  std::string kube_remark;             // why not, where one might expect it
+  std::optional<kube::Settings> kube;     // whose annotations are watched; nothing: nobody's
+  std::string kube_remark;                // why not, where one might expect it
+  std::optional<os::TcpAddress> metrics;  // where they are served; nothing: nowhere
   LogLevels log_levels;
 };
 

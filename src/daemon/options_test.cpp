@@ -69,6 +69,14 @@ TEST(Options, PodsMayNotAskForHighPriorityUnlessOneSaysSo) {
   EXPECT_EQ(parsed({"--pod-priority", "low"}).pod_priority, core::Priority::low);
 }
 
+TEST(Options, MetricsHaveAnAddress) {
+  EXPECT_FALSE(parsed({}).metrics);
+  EXPECT_EQ(parsed({"--metrics", ":9402"}).metrics, (os::TcpAddress{"", 9402}));
+  EXPECT_EQ(parsed({"--metrics=[::1]:1"}).metrics, (os::TcpAddress{"::1", 1}));
+  EXPECT_NE(complaint({"--metrics", "localhost:9402"}).find("not 'localhost:9402'"),
+            std::string::npos);
+}
+
 TEST(Options, TheLastOneCounts) {
   EXPECT_EQ(parsed({"--window", "5ms", "--window", "7ms"}).policy.window, Duration::from_ms(7));
   EXPECT_FALSE(parsed({"--turn", "5s", "--turn", "auto"}).policy.turn);

@@ -16,17 +16,6 @@ constexpr std::array<std::string_view, 3> kKinds = {"open", "drain", "wait"};
 
 std::uint64_t number_of(core::TenantId tenant) { return static_cast<std::uint64_t>(tenant); }
 
-// Clients may name GPUs before the labels do.
-const GpuLabels& labels_of(const NodeLabels& labels, core::GpuId gpu) {
-  static const GpuLabels kNone{.uuid = "", .name = "unknown"};
-  return index_of(gpu) < labels.gpus.size() ? labels.gpus[index_of(gpu)] : kNone;
-}
-const TenantLabels& labels_of(const NodeLabels& labels, core::TenantId tenant) {
-  static const TenantLabels kNone;
-  const auto found = labels.tenants.find(tenant);
-  return found != labels.tenants.end() ? found->second : kNone;
-}
-
 double percent_of(core::Share share) {
   constexpr core::Share kShareOfPercent = core::kWholeGpu / 100;
   return static_cast<double>(share) / kShareOfPercent;
@@ -225,6 +214,17 @@ void write_memory(JsonWriter& json, const MemoryExtract& memory) {
 }
 
 }  // namespace
+
+const GpuLabels& labels_of(const NodeLabels& labels, core::GpuId gpu) {
+  static const GpuLabels kNone{.uuid = "", .name = "unknown"};
+  return index_of(gpu) < labels.gpus.size() ? labels.gpus[index_of(gpu)] : kNone;
+}
+
+const TenantLabels& labels_of(const NodeLabels& labels, core::TenantId tenant) {
+  static const TenantLabels kNone;
+  const auto found = labels.tenants.find(tenant);
+  return found != labels.tenants.end() ? found->second : kNone;
+}
 
 std::string tenant_name(const std::string& pod_namespace, const std::string& pod,
                         const std::string& program, pid_t pid) {

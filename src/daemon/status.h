@@ -94,6 +94,10 @@ struct NodeLabels {
   std::optional<WatchLabels> kubernetes = {};  // nothing: nobody watches
 };
 
+// Clients may name GPUs before the labels do: what is not known has empty ones.
+const GpuLabels& labels_of(const NodeLabels& labels, core::GpuId gpu);
+const TenantLabels& labels_of(const NodeLabels& labels, core::TenantId tenant);
+
 // "namespace/pod" if it has a pod, else its program, else "pid 123".
 std::string tenant_name(const std::string& pod_namespace, const std::string& pod,
                         const std::string& program, pid_t pid);

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The metrics of programs at work: what they add up to, and that asking for them harms nobody.
+
+usage: metrics_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
+"""
+
+import re
+import socket
+import unittest
+
+from fault_case import FaultCase
+from scrape import scrape
+from tenant import PATIENCE_S
+
+SLOW = 100
+MIB = 1 << 20
+
+
+class MetricsCase(FaultCase):
+    daemon_options = ("--metrics", "127.0.0.1:0")
+
+    def setUp(self):
+        super().setUp()
+        found = re.search(r'msg="metrics are served" port=(\d+)', self.log_text())
+        self.port = int(found[1])
+
+    def of(self, tenant, samples, name):
+        labels = {"tenant": str(self.row_of(tenant)["id"])}
+        return samples.value(f"nvshare_tenant_{name}", **labels)
+
+    def wait_for_samples(self, condition, what):
+        def look():
+            samples = scrape(self.port)
+            return samples if condition(samples) else None
+
+        return self.wait_until(look, what)
+
+
+class Sharing(MetricsCase):
+    def test_of_two_who_share_a_gpu(self):
+        first, second = self.worker(), self.worker()
+        samples = self.wait_for_samples(
+            lambda samples: (samples.value("nvshare_gpu_switches_total") or 0) >= 5, "some windows"
+        )
+        self.assertEqual(samples.value("nvshare_tenants"), 2)
+        self.assertEqual(samples.value("nvshare_clients"), 2)
+        (gpu,) = self.status()["gpus"]
+        (about, _), = samples.all("nvshare_gpu_info")
+        self.assertEqual(about, {"gpu": gpu["uuid"], "index": "0", "name": gpu["name"]})
+        held = samples.value("nvshare_gpu_held_seconds_total")
+        used = [self.of(one, samples, "used_seconds_total") for one in (first, second)]
+        self.assertGreater(min(used), 0)
+        self.assertLess(max(used), held, "they take turns")
+        for one in (first, second):
+            self.assertGreater(self.of(one, samples, "memory_bytes"), 0)
+        self.check_never_falls(samples)
+        self.finish(first, second)
+        samples = self.wait_for_samples(
+            lambda samples: samples.value("nvshare_tenants") == 0, "an empty node"
+        )
+        self.assertFalse(samples.all("nvshare_tenant_info"), "who has left has no series")
+        self.assertGreaterEqual(samples.value("nvshare_gpu_held_seconds_total"), held)
+
+    def check_never_falls(self, samples):
+        """What is a counter, over some more windows."""
+        for _ in range(4):
+            switches = samples.value("nvshare_gpu_switches_total")
+            newer = self.wait_for_samples(
+                lambda newer: newer.value("nvshare_gpu_switches_total") > switches, "more windows"
+            )
+            for name, labels, value in samples.samples:
+                if samples.types[name] == "counter":
+                    self.assertGreaterEqual(newer.value(name, **labels), value, (name, labels))
+            samples = newer
+
+    def test_while_a_hundred_ask_slowly(self):
+        first, second = self.worker(), self.worker()
+        for number in range(SLOW):
+            slow = socket.create_connection(("127.0.0.1", self.port), PATIENCE_S)
+            self.addCleanup(slow.close)
+            slow.send((b"GET /metrics HT", b"GET /metrics HTTP/1.1\r\n\r\n")[number % 2])
+        for one in (first, second):
+            self.wait_for_windows(one)
+        self.check_goes_on(first, second)
+        self.assertEqual(scrape(self.port).value("nvshare_tenants"), 2)
+        self.finish(first, second)
+
+
+class Swapping(MetricsCase):
+    scale = 32  # 464 MiB, some of which contexts take
+    time = 0.02
+    daemon_options = (
+        *("--metrics", "127.0.0.1:0", "--turn", "100ms"),
+        *("--gpu-memory", "400MiB", "--host-memory", "640MiB"),
+    )
+
+    def moved(self, samples, direction):
+        return samples.value("nvshare_gpu_swap_bytes_total", direction=direction) or 0
+
+    def test_of_two_who_do_not_fit_together(self):
+        tenants = [self.tenant("holder", 47, 6), self.tenant("holder", 28, 5)]
+        samples = self.wait_for_samples(
+            lambda samples: self.moved(samples, "out") > 800 * MIB
+            and self.moved(samples, "in") > 800 * MIB,
+            "memory that goes and comes",
+        )
+        self.assertEqual(samples.value("nvshare_gpu_memory_size_bytes"), 400 * MIB)
+        self.assertGreater(samples.value("nvshare_host_memory_lent_bytes"), 0)
+        for one in tenants:
+            parts = ("resident", "swapped", "fixed")
+            bytes_of = [self.of(one, samples, f"memory_{part}_bytes") for part in parts]
+            self.assertEqual(sum(bytes_of), self.of(one, samples, "memory_bytes"))
+        self.finish(*tenants)
+
+
+if __name__ == "__main__":
+    unittest.main()
