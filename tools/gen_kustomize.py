@@ -15,6 +15,7 @@ HEADER = "# Written by tools/gen_kustomize.py from the chart; change deploy/helm
 # Which of the chart's files, with which values, go where.
 BASE_FILES = ("scheduler.yaml", "device-plugin.yaml", "rbac.yaml", "quota.yaml")
 NODE_LABELS = {"nodeLabels": "nfd"}
+MONITORING = {"metrics": {"enabled": True, "serviceMonitor": {"enabled": True}}}
 
 sys.path.insert(0, str(ROOT / "tools/helm"))
 
@@ -77,6 +78,9 @@ def files():
     labelled = cleanup_of(chart, nvshare.render(NODE_LABELS, Service="kustomize"))
     patch = cleanup_patch(cleanup, labelled)
     yield KUSTOMIZE / "overlays/node-labels/cleanup/cleanup.yaml", dump([patch])
+    texts = nvshare.render(MONITORING, ["monitoring.coreos.com/v1"], Service="kustomize")
+    monitoring = chart.load_documents(texts["monitoring.yaml"])
+    yield KUSTOMIZE / "overlays/monitoring/monitoring.yaml", write_yaml(monitoring)
 
 
 def main(words):

@@ -6,11 +6,9 @@ import re
 import unittest
 
 from deploy_case import CHART, ROOT, DeployCase, chart, pod_of
-from template_parser import parse
 from template_text import TemplateError
 
 MONITORING = "monitoring.coreos.com/v1"
-METRICS = {"enabled": True, "serviceMonitor": {"enabled": True}}
 NFD = "nfd.k8s-sigs.io/v1alpha1"
 
 
@@ -47,7 +45,7 @@ class EveryChart(ChartCase):
 
     def test_values_files_make_valid_manifests(self):
         files = sorted((CHART / "ci").glob("*-values.yaml"))
-        self.assertGreaterEqual(len(files), 4)
+        self.assertGreaterEqual(len(files), 5)
         for file in files:
             values = chart.load_yaml(file.read_text("utf-8"))
             for api_versions in ((), (MONITORING, NFD)):
@@ -355,31 +353,6 @@ class TheRest(ChartCase):
         for values in ({"priorityClassName": "mine"}, {"resourceQuota": {"create": False}}):
             self.assertNotIn("ResourceQuota", {one["kind"] for one in self.render(values)})
 
-    def test_no_version_without_metrics_lets_prometheus_ask_for_them(self):
-        """Whoever switches them on would believe that somebody watches."""
-        for values in ({"enabled": True}, {"serviceMonitor": {"enabled": True}}, METRICS):
-            self.refuse({"metrics": values}, "of this version serves no metrics yet")
-        for manifest in self.render(values_file("everything"), [MONITORING]):
-            self.assertNotIn(manifest["kind"], ("Service", "ServiceMonitor"))
-
-    def serve_metrics(self):
-        """The chart of a version that has them."""
-        self.chart = chart.Chart(CHART)
-        self.chart.defined["nvshare.servesMetrics"] = parse("yes", "a test", {})
-
-    def test_service_monitor_needs_its_type(self):
-        self.serve_metrics()
-        values = {"metrics": METRICS}
-        kinds = {one["kind"] for one in self.render(values)}
-        self.assertIn("Service", kinds)
-        self.assertNotIn("ServiceMonitor", kinds)
-        manifests = self.render(values, [MONITORING])
-        monitor = self.one(manifests, "ServiceMonitor")
-        self.assertIs(monitor["spec"]["endpoints"][0]["honorLabels"], True)
-        labels = self.one(manifests, "Service")["metadata"]["labels"].items()
-        self.assertLessEqual(monitor["spec"]["selector"]["matchLabels"].items(), labels)
-        self.refuse({"metrics": {"serviceMonitor": {"enabled": True}}}, "needs metrics.enabled")
-
     def test_runtime_class(self):
         self.refuse({"createRuntimeClass": True}, "needs runtimeClassName")
         manifests = self.render({"createRuntimeClass": True, "runtimeClassName": "nvidia"})
@@ -395,8 +368,6 @@ class TheRest(ChartCase):
         self.assertNotIn("stays on the nodes", notes({}))
         self.assertIn("Delete the pods that share GPUs first", notes({}))
         self.assertIn("stays on the nodes", notes({"cleanup": {"enabled": False}}))
-        self.serve_metrics()
-        self.assertIn("no ServiceMonitor", notes({"metrics": METRICS}))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import yaml
 from deploy_case import CHART, DEPLOY, DeployCase, chart, pod_of
 
 KUBECTL = shutil.which(os.environ.get("KUBECTL", "kubectl"))
+MONITORING = "monitoring.coreos.com/v1"
 
 
 def kubectl(*words):
@@ -71,7 +72,7 @@ class Kustomize(DeployCase):
 
     def of_the_chart(self, values):
         manifests = self.chart.manifests(
-            {**values, "cleanup": {"enabled": False}}, Service="kustomize"
+            {**values, "cleanup": {"enabled": False}}, [MONITORING], Service="kustomize"
         )
         return in_order(manifests)
 
@@ -95,6 +96,9 @@ class Kustomize(DeployCase):
 
     def test_cdi(self):
         self.assert_is_the_chart("overlays/cdi", self.values_file("cdi"))
+
+    def test_monitoring(self):
+        self.assert_is_the_chart("overlays/monitoring", self.values_file("monitoring"))
 
     def test_time_slicing(self):
         manifests = self.render("overlays/time-slicing")

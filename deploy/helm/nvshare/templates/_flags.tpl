@@ -9,9 +9,6 @@
 {{- define "nvshare.devicePluginsFolder" -}}/var/lib/kubelet/device-plugins{{- end }}
 {{- define "nvshare.podResourcesFolder" -}}/var/lib/kubelet/pod-resources{{- end }}
 
-{{/* Whether nvshare-scheduler can be asked for metrics: yes or no. */}}
-{{- define "nvshare.servesMetrics" -}}no{{- end }}
-
 {{/* One line for each flag that has a value. */}}
 {{- define "nvshare.flags" -}}
 {{- range $flag, $value := . }}
@@ -36,6 +33,9 @@
   "log-level" $scheduler.logLevel) }}
 {{- if not $scheduler.watchPods }}
 - "--kube=off"
+{{- end }}
+{{- if .Values.metrics.enabled }}
+- {{ printf "--metrics=:%s" (toString .Values.metrics.port) | quote }}
 {{- end }}
 {{- range $scheduler.extraArgs }}
 - {{ . | quote }}

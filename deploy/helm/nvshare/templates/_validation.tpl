@@ -23,10 +23,6 @@
 {{- if and .Values.config.default (not (has .Values.config.default $configs)) -}}
 {{- fail (printf "config.default is %s, and no config is called so" .Values.config.default) -}}
 {{- end -}}
-{{- $wants_metrics := or .Values.metrics.enabled .Values.metrics.serviceMonitor.enabled -}}
-{{- if and $wants_metrics (eq (include "nvshare.servesMetrics" .) "no") -}}
-{{- fail "metrics.enabled: nvshare-scheduler of this version serves no metrics yet, and Prometheus would find nobody at the port" -}}
-{{- end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) -}}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.enabled" -}}
 {{- end -}}
