@@ -21,6 +21,8 @@ from admin_ask import ask_admin
 from tenant import PATIENCE_S, Tenant
 
 BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build").resolve()
+PRODUCT = os.environ.get("NVSHARE_FAULTS_LIBRARY", "lib/libnvshare.so")
+CHECKED = "lib/test/libnvshare.so"  # looks at both ends of each move of memory
 LOOK_AGAIN_S = 0.02
 # One that was killed leaves its machine behind, and process numbers come again.
 _NUMBERS = itertools.count(time.time_ns())
@@ -171,10 +173,10 @@ class FaultCase(unittest.TestCase):
 
     # The tenants.
 
-    def tenant(self, *words, folder=None, library=True, **variables):
+    def tenant(self, *words, folder=None, library=PRODUCT, **variables):
         extra = {"NVSHARE_FOLDER": str(folder or self.folder), **self.machine, **variables}
         if library:
-            extra["LD_PRELOAD"] = str(BUILD / "lib/libnvshare.so")
+            extra["LD_PRELOAD"] = str(BUILD / library)
         command = [str(BUILD / "test/fault_tenant"), *map(str, words)]
         tenant = Tenant(command, environment(**extra))
         self.addCleanup(tenant.end)
@@ -202,7 +204,7 @@ class FaultCase(unittest.TestCase):
     def check_machine(self):
         """Last of all: nobody is left, so nothing may be."""
         for gpu in range(self.gpus):
-            auditor = self.tenant("ledger", gpu, library=False)
+            auditor = self.tenant("ledger", gpu, library=None)
             line = auditor.wait_for_line("ledger")
             auditor.check_ok()  # as the last process it also removes the machine
             auditor.end()

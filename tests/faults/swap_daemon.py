@@ -17,16 +17,23 @@ ALL = 1 << 40
 
 
 class SwapDaemon(FakeDaemon):
-    def __init__(self, folder, host_bytes=ALL, visible=None):
+    def __init__(self, folder, host_bytes=ALL, visible=None, keeps_segments=False):
         super().__init__(folder)
+        self.keeps_segments = keeps_segments
         self.visible = visible
         self.number = 0
         self.host_left = host_bytes
         self.lent = self.lent_bytes = 0
         self.given_back = []
+        self.segments = []  # as files, where the test looks at what it lends
         self.holds = None
         self.drains = 0
         self.on_holds = []  # called with each one that comes
+
+    def end(self):
+        super().end()
+        while self.segments:
+            os.close(self.segments.pop())
 
     def welcome_gpu(self):
         if self.visible is not None:
@@ -73,7 +80,10 @@ class SwapDaemon(FakeDaemon):
             os.truncate(file, size)
             packet = encode("HostSegment", request=request, segment=self.lent, bytes=size)
             socket.send_fds(self.client, [packet], [file])
-            os.close(file)
+            if self.keeps_segments:
+                self.segments.append(file)
+            else:
+                os.close(file)
             left -= size
 
     def serve_idle(self):
@@ -116,9 +126,12 @@ class ScriptedDaemon:
 
     host_bytes = ALL
     visible = None  # what programs see of the GPU's memory; None: all of it
+    keeps_segments = False  # of host memory, as files
 
     def start_daemon(self):
-        self.daemon = SwapDaemon(self.folder, self.host_bytes, self.visible)
+        self.daemon = SwapDaemon(
+            self.folder, self.host_bytes, self.visible, self.keeps_segments
+        )
         self.addCleanup(self.daemon.end)
 
     def kill_daemon(self):

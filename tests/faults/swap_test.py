@@ -14,7 +14,7 @@ import time
 import unittest
 from pathlib import Path
 
-from fault_case import BUILD, FaultCase, environment
+from fault_case import BUILD, PRODUCT, FaultCase, environment
 from swap_daemon import ALL, ScriptedDaemon
 from tenant import PATIENCE_S, Tenant
 
@@ -34,7 +34,7 @@ class Swap(ScriptedDaemon, FaultCase):
     def begin(self, workload, *words):
         """A workload of 4 GiB (256 MiB here), with its window open for the first time."""
         extra = {"NVSHARE_FOLDER": str(self.folder), **self.machine}
-        extra["LD_PRELOAD"] = str(BUILD / "lib/libnvshare.so")
+        extra["LD_PRELOAD"] = str(BUILD / PRODUCT)
         command = [str(BUILD / "bin/nvshare-workload"), workload, "--size", "4G", *words]
         command += ["--progress", "lines", "--driver", str(BUILD / "lib/sim/libcuda.so.1")]
         tenant = Tenant(command, environment(**extra))

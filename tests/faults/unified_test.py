@@ -40,7 +40,7 @@ class Unified(FaultCase):
         self.assertIn("CUDA_ERROR_OUT_OF_MEMORY", str(tenant))
 
     def bytes_on_gpu(self):
-        auditor = self.tenant("ledger", 0, library=False)
+        auditor = self.tenant("ledger", 0, library=None)
         line = auditor.wait_for_line("ledger")
         auditor.check_ok()
         auditor.end()

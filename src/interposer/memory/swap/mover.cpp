@@ -3,6 +3,7 @@
 
 #include "interposer/flow/relaxed_capture.h"
 #include "interposer/memory/swap/backing.h"
+#include "interposer/memory/swap/check.h"
 #include "interposer/memory/swap/flight.h"
 #include "interposer/memory/swap/host.h"
 #include "interposer/memory/swap/known.h"
@@ -234,6 +235,9 @@ class Mover {
     const int slot = oldest_;
     Flight& flight = flights_[slot];
     const bool done = flight.stage != Stage::copying || flight.lane.wait(slot);
+    if constexpr (kChecksMoves) {
+      if (done) check_end(flight, slot, direction_);
+    }
     oldest_ = slot_of(1);
     --in_flight_;
     if (direction_ == Direction::out) {
