@@ -5,13 +5,23 @@
 usage: ipc_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 """
 
+import contextlib
+import struct
 import unittest
 
 from fault_case import FaultCase
+from sharing_daemon import SharingDaemon
+from swap_daemon import ALL
+
+MIB = 1 << 20
+SCALE = 16
+# What ipc_share has: 5 bytes more than 100 MiB, in pages of 2 MiB scaled, and an arena of small
+# pieces, one of which is shared; and what nobody else can have.
+SHARED, OWN = 100 * MIB + 2 * MIB // SCALE + 2 * MIB, 8 * MIB
 
 
 class Ipc(FaultCase):
-    scale = 16
+    scale = SCALE
     time = 0.05
 
     def share(self):
@@ -40,6 +50,70 @@ class Ipc(FaultCase):
 
     def check_refused(self, opener):
         opener.wait_for(lambda: any("OpenMemHandle" in line for line in opener.lines), "refusal")
+
+
+class Unevictable(FaultCase):
+    """With daemons that do what the test says, one for each tenant. They share what they keep."""
+
+    scale = SCALE
+    time = 0.05
+
+    def start_daemon(self):
+        self.daemons, shares = [], {}
+        for folder in (self.folder, self.folder.with_name("other")):
+            self.daemons.append(SharingDaemon(folder, shares))
+            self.addCleanup(self.daemons[-1].end)
+
+    def kill_daemon(self):
+        pass
+
+    def serve_until(self, condition, what, shown):
+        """Both daemons answer meanwhile."""
+
+        def is_so():
+            for daemon in self.daemons:
+                with contextlib.suppress(ConnectionError, struct.error):  # who ends says nothing
+                    if daemon.client:
+                        daemon.serve()
+            return condition()
+
+        self.wait_until(is_so, what, shown)
+
+    def wait_for(self, tenant, line, number=1):
+        said = lambda: [one for one in tenant.lines if one.startswith(line)][number - 1 :]
+        self.serve_until(said, f"'{line}' of", lambda: tenant)
+        return said()[0]
+
+    def begin(self, daemon):
+        daemon.greet()
+        daemon.allow(ALL)
+        daemon.open()
+
+    def test_what_others_may_have_open_does_not_leave(self):
+        own, others = self.daemons
+        maker = self.tenant("ipc_share")
+        self.begin(own)
+        handles = [self.wait_for(maker, "handle", number).split()[1] for number in (1, 2)]
+        own.close()
+        held = own.swap_out()
+        self.assertEqual(held.away, OWN, "what is the maker's alone")
+        self.assertEqual(held.fixed, SHARED)
+        chunks = len(own.shares)
+        opener = self.tenant("ipc_open", *handles, folder=self.folder.with_name("other"))
+        self.begin(others)
+        self.wait_for(opener, "written")
+        self.assertEqual(own.swap_in().resident, OWN)
+        self.assertEqual(own.swap_out().fixed, SHARED, "also while it is open")
+        own.swap_in()
+        own.open()
+        maker.say()
+        self.wait_for(maker, "freed")
+        is_gone = lambda: len(own.shares) < chunks
+        self.serve_until(is_gone, "an end of what was shared", lambda: own.shares)
+        opener.say()
+        self.wait_for(opener, "gone")
+        opener.check_ok()
+        maker.finish()
 
 
 if __name__ == "__main__":

@@ -43,10 +43,13 @@ class SwapDaemon(FakeDaemon):
     def expect(self, *names):
         """Without a name: any message."""
         while True:
-            message = decode(self.client.recv(PACKET_MAX))
+            message = self.receive()
             self.take(message)
             if not names or message.name in names:
                 return message
+
+    def receive(self):
+        return decode(self.client.recv(PACKET_MAX))
 
     def take(self, message):
         if message.name == "Ping":
@@ -97,8 +100,12 @@ class SwapDaemon(FakeDaemon):
     def serve_while(self, condition):
         """Answers, so that the client does not take us for dead."""
         while condition():
-            if select.select([self.client], [], [], 0.05)[0]:
-                self.take(decode(self.client.recv(PACKET_MAX)))
+            self.serve(0.05)
+
+    def serve(self, wait_s=0.0):
+        """One message, if there is one."""
+        if select.select([self.client], [], [], wait_s)[0]:
+            self.take(self.receive())
 
     def allow(self, size, flags=SHARED):
         self.number += 1

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kBytes = (std::size_t{100} << 20U) + 5;  // of several chunks
 constexpr std::size_t kSmall = 1000;
+constexpr std::size_t kOwn = std::size_t{8} << 20U;  // nobody else's
 constexpr unsigned kLazy = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
 
 std::string text_of(const CUipcMemHandle& handle) {
@@ -50,17 +51,20 @@ void must_hold(const Gpu& gpu, CUdeviceptr address, std::size_t bytes, char valu
 // ipc_share
 int ipc_share(int, char**) {
   const Gpu gpu;
+  const CUdeviceptr own = gpu.alloc(kOwn);  // older than the others, which would leave first
   const CUdeviceptr large = gpu.alloc(kBytes);
   gpu.alloc(kSmall);  // small ones lie together, and this one is before the other
   const CUdeviceptr small = gpu.alloc(kSmall);
   NVS_MUST(gpu->cuMemsetD8_v2(large, 0x31, kBytes));
   NVS_MUST(gpu->cuMemsetD8_v2(small, 0x32, kSmall));
+  NVS_MUST(gpu->cuMemsetD8_v2(own, 0x33, kOwn));
   NVS_MUST(gpu->cuCtxSynchronize());
   say_handle(gpu, large);
   say_handle(gpu, small);
   wait_for_word();
   must_hold(gpu, large, kBytes, 0x41);
   must_hold(gpu, small, kSmall, 0x42);
+  must_hold(gpu, own, kOwn, 0x33);
   NVS_MUST(gpu->cuMemFree_v2(large));
   say("freed");
   wait_for_word();
