@@ -1,22 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tenants that are killed at every step of an exchange, and a daemon at some, beside one tenant
-whose memory has to leave for theirs and whose data must be right in the end; and tenants that come
-when there is no memory left.
+"""Tenants that are killed at every step of an exchange, and the daemon while one of them is in such
+a step, beside one tenant whose memory has to leave for theirs and whose data must be right in the
+end; and tenants that come when there is no memory left.
 
 A step is a call of the driver by one of the library's threads. Those that an exchange makes are
-recorded first; then each one is the last of some tenant.
+recorded first; then each one is the last of some tenant. The daemon dies in some of them, and of
+what is made in long rows some tenant dies in the first and the last; NVSHARE_KILLS=all means all,
+in some minutes.
 
 usage: exchange_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 """
 
 import collections
+import os
 import signal
+import sys
 import unittest
 
 from exchange import LIBRARY, ExchangeCase, is_stopped
 from fault_case import SIGCONT
 
+ALL_KILLS = os.environ.get("NVSHARE_KILLS") == "all"
+RECORDED = 12 if ALL_KILLS else 2  # exchanges, at least, in which calls are counted
 GROUP = 4
 # Of how the library gets ready for its first exchange. Each is made once, or in a row; where the
 # machine is slow, some are still made while memory moves.
@@ -56,11 +62,7 @@ class Exchange(ExchangeCase):
         others = [self.victim() for _ in range(GROUP - 1)]  # so that all of it has to leave
         tenant = self.victim(NVSHARE_SIM_CALLS_FILE=str(file))
         tenant.wait_for_line("ready")
-        calls = lambda: [
-            line.split()[1]
-            for line in file.read_text().split("\n")[:-1]  # the last one may be half written
-            if line.startswith(LIBRARY)
-        ]
+        calls = lambda: calls_in(file)
         exchange = self.wait_until(lambda: whole_exchange(calls()), "a whole exchange")
         self.wait_until(lambda: set(PREPARES) <= set(calls()), "all that is prepared aside", calls)
         for one in (tenant, *others):
@@ -95,33 +97,59 @@ class Exchange(ExchangeCase):
     def test_a_tenant_dies_at_every_step(self):
         innocent = self.innocent()
         prepares, exchange = self.record()
-        steps = [(call, n, True) for call in prepares for n in ends_of(prepares[call])]
+        steps = [(call, n, True) for call in prepares for n in some_of(prepares[call])]
         steps += [
             (call, n, False)
             for call in exchange
-            if call not in (*ASKS, *PREPARES)
-            for n in range(exchange[call])
+            if call not in PREPARES
+            for n in (ends_of if call in ASKS else range)(exchange[call])
         ]
+        print(f"{len(steps)} tenants die", file=sys.stderr)
         for at in range(0, len(steps), GROUP):
             self.check_group(innocent, steps[at : at + GROUP])
         self.check_only(innocent)
         self.finish(innocent)
 
     def test_the_daemon_dies_while_memory_moves(self):
-        innocent, other = self.innocent(), self.victim()
+        """In each call, of one tenant or the other one, the first or the last in an exchange. All
+        memory of both has to leave."""
+        files = [self.folder.parent / name for name in ("innocent", "other")]
+        innocent, other = (
+            self.tenant("mixed", 9, 2, NVSHARE_SIM_CALLS_FILE=str(file)) for file in files
+        )
+        innocent.wait_for_line("ready")
         other.wait_for_line("ready")
-        for call in MOVES:
-            self.wait_for_exchange(other)
-            other.say(f"arm {call}@{LIBRARY} 0 1 {-signal.SIGSTOP}")
-            self.wait_until(lambda: is_stopped(other), f"{other} in {call}")
-            self.kill_daemon()
-            other.send(SIGCONT)
-            self.start_daemon()
-            self.wait_until(lambda: self.on_gpu(other) and self.on_gpu(innocent), "both back")
+        made = [self.count_calls(file) for file in files]
+        if ALL_KILLS:
+            steps = [
+                (tenant, call, number)
+                for tenant, calls in zip((innocent, other), made)
+                for call in calls
+                for number in range(calls[call])
+            ]
+        else:
+            steps = [(other, call, 0) for call in MOVES[::2]]
+            steps += [(innocent, call, made[0][call] - 1) for call in MOVES[1::2]]
+        print(f"{len(steps)} daemons die", file=sys.stderr)
+        for tenant, call, number in steps:
+            self.kill_daemon_in(tenant, call, number)
             self.check_goes_on(innocent, other)
         self.finish(other)
         self.check_only(innocent)
         self.finish(innocent)
+
+    def count_calls(self, file):
+        count = lambda: most_in_exchanges(calls_in(file))
+        return self.wait_until(count, "exchanges", self.status)
+
+    def kill_daemon_in(self, tenant, call, number):
+        self.wait_for_exchange(tenant)
+        tenant.say(f"arm {call}@{LIBRARY} {number} 1 {-signal.SIGSTOP}")
+        self.wait_until(lambda: is_stopped(tenant), f"{tenant} in {call} {number}", self.status)
+        self.kill_daemon()
+        tenant.send(SIGCONT)
+        self.start_daemon()
+        self.wait_until(lambda: self.on_gpu(tenant), f"{tenant} back")
 
 
 class FullGpu(ExchangeCase):
@@ -154,6 +182,23 @@ def whole_exchange(calls):
     return None
 
 
+def calls_in(file):
+    """Of the library's threads, as the simulator has written them down."""
+    lines = file.read_text().split("\n")[:-1]  # the last one may be half written
+    return [line.split()[1] for line in lines if line.startswith(LIBRARY)]
+
+
+def most_in_exchanges(calls):
+    """How often each call was made in the exchange that made it most often, but for those that are
+    made again and again whatever there is to move; None: there were too few exchanges yet."""
+    begins, most = begins_of(calls)[1:], collections.Counter()
+    for begin, end in zip(begins, begins[1:]):
+        most |= collections.Counter(calls[begin:end])
+    if len(begins) <= RECORDED or not set(MOVES) <= set(most):
+        return None
+    return {call: most[call] for call in most if call not in (*ASKS, *PREPARES)}
+
+
 def begins_of(calls):
     """Where memory begins to leave after some has come."""
     begins, comes = [], True
@@ -168,6 +213,10 @@ def begins_of(calls):
 def ends_of(count):
     """The first and the last of so many equal calls."""
     return sorted({0, count - 1})
+
+
+def some_of(count):
+    return range(count) if ALL_KILLS else ends_of(count)
 
 
 if __name__ == "__main__":

@@ -72,6 +72,10 @@ class FaultCase(unittest.TestCase):
     # The daemon.
 
     def start_daemon(self):
+        self.spawn_daemon()
+        self.wait_until(self.has_status, "the daemon's status")
+
+    def spawn_daemon(self):
         nvml = str(BUILD / "lib/sim/libnvidia-ml.so.1")
         command = [str(BUILD / "bin/nvshare-scheduler"), "--folder", str(self.folder)]
         command += ["--window", self.window]
@@ -80,7 +84,6 @@ class FaultCase(unittest.TestCase):
             env=environment(NVSHARE_NVML=nvml, **self.machine),
             stderr=self.daemon_log,
         )
-        self.wait_until(self.has_status, "the daemon's status")
 
     def kill_daemon(self):
         if self.daemon.poll() is None:
