@@ -8,6 +8,7 @@
 #include "bench/cases/oversub_case.h"
 #include "bench/cases/pair_case.h"
 #include "bench/cases/quota_case.h"
+#include "bench/cases/recover_case.h"
 #include "bench/cases/scale_case.h"
 #include "bench/cases/seeds_case.h"
 #include "bench/cases/swap_case.h"
@@ -20,6 +21,7 @@ const std::vector<const Case*>& all_cases() {
   static const PairCase pair;
   static const LatencyCase latency;
   static const IdleCase idle;
+  static const RecoverCase recover;
   static const FitsCase fits;
   static const OversubCase oversub;
   static const SwapCase swap;
@@ -30,8 +32,8 @@ const std::vector<const Case*>& all_cases() {
   static const SeedsCase seeds;
   static const ScaleCase scale;
   static const std::vector<const Case*> cases = {
-      &driver, &overhead, &pair,        &latency,      &idle,         &fits,  &oversub,
-      &swap,   &quota,    &quota_alone, &quota_shapes, &quota_python, &seeds, &scale};
+      &driver, &overhead, &pair,        &latency,      &idle,         &recover, &fits, &oversub,
+      &swap,   &quota,    &quota_alone, &quota_shapes, &quota_python, &seeds,   &scale};
   return cases;
 }
 

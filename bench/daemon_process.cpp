@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/unique_fd.h"
@@ -71,16 +72,27 @@ TemporaryFolder::~TemporaryFolder() {
 
 DaemonProcess::DaemonProcess(const Bench& bench, const Child::Environment& extra,
                              const std::vector<std::string>& options)
-    : library_(find_library(bench.library)) {
+    : library_(find_library(bench.library)),
+      environment_(daemon_environment(bench.machine, extra)) {
   const std::string program = existing(built("bin/nvshare-scheduler"), "the daemon");
   const double window_ms = bench.machine.wall_seconds(kWindowSeconds) * 1e3;
-  std::vector<std::string> command = {
+  command_ = {
       program,       "--folder", folder_.path(), "--window", fmt::format("{:.0f}ms", window_ms),
       "--log-level", "warning"};
-  command.insert(command.end(), options.begin(), options.end());
-  program_ = std::make_unique<Program>("the daemon", command, folder_.path() + "/bench.log",
-                                       daemon_environment(bench.machine, extra));
+  command_.insert(command_.end(), options.begin(), options.end());
+  start();
+}
+
+void DaemonProcess::start() {
+  program_ = std::make_unique<Program>("the daemon", command_, folder_.path() + "/bench.log",
+                                       environment_);
   wait_until_ready();
+}
+
+void DaemonProcess::crash_and_restart() {
+  ::kill(pid(), SIGKILL);
+  program_->wait(kAnswerSeconds);
+  start();
 }
 
 DaemonProcess::~DaemonProcess() { program_->terminate(); }

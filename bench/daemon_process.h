@@ -43,6 +43,9 @@ class DaemonProcess {
   DaemonProcess(const DaemonProcess&) = delete;
   DaemonProcess& operator=(const DaemonProcess&) = delete;
 
+  // Kills it as a crash does, and starts it again in its folder. Returns when it is ready.
+  void crash_and_restart();
+
   pid_t pid() const { return program_->pid(); }
   const std::string& folder() const { return folder_.path(); }
   // Of a tenant under this daemon: the library, and where the daemon is.
@@ -69,12 +72,15 @@ class DaemonProcess {
   double cpu_seconds() const;
 
  private:
+  void start();
   void wait_until_ready() const;
   nlohmann::json ask_or_explain(const nlohmann::json& request) const;
   std::string log_text() const { return program_->last_lines(); }
 
   TemporaryFolder folder_;
   std::string library_;
+  std::vector<std::string> command_;
+  Child::Environment environment_;
   std::unique_ptr<Program> program_;
 };
 

@@ -37,7 +37,7 @@ Outcome run(const std::string& arguments) {
 TEST(Program, ListsItsCases) {
   const Outcome outcome = run("--list");
   EXPECT_EQ(outcome.code, 0);
-  for (const char* name : {"driver", "pair", "fits", "oversub", "swap", "seeds"}) {
+  for (const char* name : {"driver", "pair", "fits", "oversub", "recover", "swap", "seeds"}) {
     EXPECT_NE(outcome.text.find(std::string("  ") + name + " "), std::string::npos) << name;
   }
 }

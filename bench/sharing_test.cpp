@@ -84,6 +84,22 @@ TEST(Quick, IdleTenantsComeToTheirEnd) {
   EXPECT_GT(alone_ms, 20 * burst_ms);
 }
 
+TEST(Quick, RecoverGoesThroughAllFaults) {
+  const Outcome outcome = run_quick("recover");
+  ASSERT_EQ(outcome.code, 0);
+  const std::string section =
+      "Something happens to one of two tenants: the other gets nothing done for: ";
+  for (const char* fault :
+       {"SIGKILL in its window", "SIGKILL out of its window", "SIGSTOP in its window",
+        "a third sends 10,000 messages a second", "its drain cannot complete"}) {
+    EXPECT_GT(value(outcome, section + fault), 0);
+  }
+  EXPECT_GT(value(outcome,
+                  "SIGKILL and restart of the daemon of two tenants: "
+                  "both have windows of the new daemon after"),
+            0);
+}
+
 TEST(Quick, ScaleOpensWindows) {
   const Outcome outcome = run_quick("scale");
   ASSERT_EQ(outcome.code, 0);

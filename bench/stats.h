@@ -30,7 +30,6 @@ class CompletionWindow {
   CompletionWindow(std::int64_t from_ns, std::int64_t to_ns) : from_ns_(from_ns), to_ns_(to_ns) {}
 
   void completed(std::int64_t at_ns);
-  bool over(std::int64_t now_ns) const { return now_ns > to_ns_; }
   std::uint64_t count() const { return count_; }
   // Completions a second; 0 where fewer than two fell inside.
   double rate() const;

@@ -79,6 +79,7 @@ class Tenant {
   nlohmann::json obey(const Command& command) {
     const auto action = command.get<std::string>("action");
     if (action == "saturate") return saturate(command);
+    if (action == "note") return note(command);
     if (action == "latency") return latency(command);
     if (action == "record") return record(command);
     if (action == "recorded") return recorded(command);
@@ -102,16 +103,16 @@ class Tenant {
     gpu_.synchronize();
   }
 
-  // Completed kernels are counted by their events, so what is still queued at the end does not
-  // count.
-  nlohmann::json saturate(const Command& command) const {
+  // Keeps the GPU busy until a kernel ends after the window. `completed` gets the instant of each
+  // end, by its event, so what is still queued at the end does not count.
+  template <class Completed>
+  void keep_busy(const Command& command, const Completed& completed) const {
     const LoadedKernel& kernel = kernel_of(command);
-    CompletionWindow window(command.from_ns, command.to_ns);
     sleep_until_ns(command.start_ns);
-    CompletionWatch watch(gpu_, queue_depth(kernel.load()), [&window] {
+    CompletionWatch watch(gpu_, queue_depth(kernel.load()), [&] {
       const std::int64_t now = now_ns();
-      window.completed(now);
-      return !window.over(now);
+      completed(now);
+      return now <= command.to_ns;
     });
     while (watch.wait_for_room()) {
       kernel.launch();
@@ -119,7 +120,20 @@ class Tenant {
     }
     watch.finish();
     gpu_.synchronize();
+  }
+
+  nlohmann::json saturate(const Command& command) const {
+    CompletionWindow window(command.from_ns, command.to_ns);
+    keep_busy(command, [&window](std::int64_t at_ns) { window.completed(at_ns); });
     return {{"rate", window.rate()}, {"count", window.count()}};
+  }
+
+  nlohmann::json note(const Command& command) const {
+    nlohmann::json ends_ns = nlohmann::json::array();
+    keep_busy(command, [&](std::int64_t at_ns) {
+      if (at_ns >= command.from_ns && at_ns <= command.to_ns) ends_ns.push_back(at_ns);
+    });
+    return {{"ends_ns", ends_ns}};
   }
 
   nlohmann::json latency(const Command& command) const {

@@ -28,6 +28,10 @@ Task saturating(std::size_t tenant, std::size_t load) {
   return {tenant, {{"action", "saturate"}, {"load", load}}};
 }
 
+Task noting(std::size_t tenant, std::size_t load) {
+  return {tenant, {{"action", "note"}, {"load", load}}};
+}
+
 Task requesting(std::size_t tenant) { return {tenant, {{"action", "latency"}}}; }
 
 Task recording(std::size_t tenant) { return {tenant, {{"action", "record"}}}; }

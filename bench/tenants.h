@@ -35,6 +35,8 @@ struct Task {
 // Keeps the GPU busy with `loads[load]`: {"rate": kernels a second between the first and the last
 // that completed in the window, "count": of those}.
 Task saturating(std::size_t tenant, std::size_t load);
+// The same, and it answers when each of those completed: {"ends_ns": [...]}.
+Task noting(std::size_t tenant, std::size_t load);
 // A tiny kernel and a synchronise, over and over: {"p50_s", "p99_s"}.
 Task requesting(std::size_t tenant);
 // The same, and each time is kept with its instant until it is asked for: {"count"}.

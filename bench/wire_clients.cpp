@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/wire_clients.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -74,15 +75,52 @@ void WireClients::introduce(std::size_t index, const WireClientsPlan& plan) {
   use.ordinal = kOrdinal;
   const std::size_t gpu = client.runner ? index % plan.gpus : 0;
   use.uuid[0] = static_cast<std::uint8_t>(gpu + 1);
+  if (plan.gpu) std::copy(plan.gpu->begin(), plan.gpu->end(), use.uuid);
   send(client, use);
+}
+
+void WireClients::want(const Client& client) const {
+  wire::Want message;
+  message.ordinal = kOrdinal;
+  send(client, message);
+}
+
+void WireClients::wait_for_window() {
+  counted_ = {};
+  want(clients_.front());
+  const std::int64_t deadline = now_ns() + nanoseconds(kWelcomeSeconds);
+  while (counted_.windows == 0) {
+    if (now_ns() > deadline) throw Failure("the daemon gives a client no window");
+    serve(kWait_ms);
+  }
+}
+
+bool WireClients::flood(double per_second, std::int64_t until_ns) {
+  const std::int64_t every = nanoseconds(1 / per_second);
+  wire::Packet<wire::Ping> packet;
+  std::int64_t due_ns = now_ns();
+  for (std::int64_t now = due_ns; now < until_ns; now = now_ns()) {
+    for (; due_ns <= now; due_ns += every) {
+      ++packet.message.number;
+      if (os::send(clients_.front().fd.get(), &packet, sizeof packet).outcome ==
+          os::Transfer::closed) {
+        return false;
+      }
+    }
+    // Closed while there is something to be read: the next message finds that out.
+    try {
+      serve(1);
+    } catch (const Failure&) {
+      return false;
+    }
+  }
+  return true;
 }
 
 WireClients::Counted WireClients::run(double seconds) {
   counted_ = {};
-  wire::Want want;
-  want.ordinal = kOrdinal;
   for (const Client& client : clients_) {
-    if (client.runner) send(client, want);
+    if (client.runner) want(client);
   }
   const std::int64_t end = now_ns() + nanoseconds(seconds);
   ping_at_ns_ = now_ns();

@@ -4,8 +4,10 @@
 // there; some take every window they get and want the next.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,8 @@ struct WireClientsPlan {
   std::size_t clients;
   std::size_t runners;  // the first of them
   std::size_t gpus;     // runners are dealt out to them; all others are on the first
+  // A GPU of this daemon that all of them use; none: their GPUs exist in their messages alone.
+  std::optional<std::array<std::uint8_t, 16>> gpu = std::nullopt;
 };
 
 class WireClients {
@@ -32,6 +36,12 @@ class WireClients {
   // Lets the runners run for so long. Throws Failure if the daemon closes a connection.
   Counted run(double seconds);
 
+  // The first one waits for a window. Throws Failure if it gets none.
+  void wait_for_window();
+  // The first one sends so many messages a second until that instant; false: the daemon has ended
+  // it before.
+  bool flood(double per_second, std::int64_t until_ns);
+
  private:
   struct Client {
     UniqueFd fd;
@@ -41,6 +51,7 @@ class WireClients {
 
   template <class Message>
   void send(const Client& client, const Message& message) const;
+  void want(const Client& client) const;
   void introduce(std::size_t index, const WireClientsPlan& plan);
   void ping_those_due(std::int64_t now);
   // Handles what has come, for as long as nothing comes at most.

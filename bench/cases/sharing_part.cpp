@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cases/sharing_part.h"
 
-#include <algorithm>
-
 namespace nvs::bench {
 
 Sharing::Sharing(const Bench& bench, Progress& progress, const std::vector<std::string>& options)
@@ -26,12 +24,7 @@ Tenants Sharing::shared_tenants(const std::vector<std::string>& priorities) cons
 
 std::vector<nlohmann::json> Sharing::measure(Tenants& tenants, const std::vector<Task>& tasks,
                                              double window_s) {
-  const auto measure = [&] { return tenants.together(tasks, machine().wall_seconds(window_s)); };
-  // Saturating tenants keep the GPU busy all the time, and the others sleep on purpose.
-  auto [answers, late] =
-      measure_on_time(bench_, progress_, measure, OverrunMeter::Against::kElapsed);
-  overrun_ = std::max(overrun_, late.value_or(0));
-  return answers;
+  return on_time([&] { return tenants.together(tasks, machine().wall_seconds(window_s)); });
 }
 
 double Sharing::rate_alone(Tenants& tenants, std::size_t load, double window_s) {

@@ -4,11 +4,13 @@
 // was.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/case.h"
@@ -39,6 +41,7 @@ class Sharing {
   const Bench& bench() const { return bench_; }
   const Machine& machine() const { return bench_.machine; }
   const DaemonProcess& daemon() const { return daemon_; }
+  DaemonProcess& daemon() { return daemon_; }
   const std::vector<Load>& loads() const { return loads_; }
   void step(const std::string& what) { progress_.step(what); }
   void note(const std::string& text) { progress_.note(text); }
@@ -52,6 +55,15 @@ class Sharing {
   // The tasks in a window of so many nominal seconds, again if the simulator was late.
   std::vector<nlohmann::json> measure(Tenants& tenants, const std::vector<Task>& tasks,
                                       double window_s);
+  // Any other measurement, likewise.
+  template <class Measure>
+  auto on_time(const Measure& measure) {
+    // Saturating tenants keep the GPU busy all the time, and the others sleep on purpose.
+    auto [result, late] =
+        measure_on_time(bench_, progress_, measure, OverrunMeter::Against::kElapsed);
+    overrun_ = std::max(overrun_, late.value_or(0));
+    return std::move(result);
+  }
   // Kernels a (nominal) second of the first tenant alone.
   double rate_alone(Tenants& tenants, std::size_t load, double window_s);
 
