@@ -66,14 +66,20 @@ std::string text_of(Row& row, Duration length) {
   for (const Duration wait : row.waits) sum += wait.seconds();
   const std::size_t count = row.waits.size();
   const double mean = count != 0 ? sum / static_cast<double>(count) : 0.0;
-  const double p99 = count != 0 ? row.waits[(count - 1) * 99 / 100].seconds() : 0.0;
-  const double longest = count != 0 ? row.waits.back().seconds() : 0.0;
+  const double p99 = percentile(row.waits, 99).seconds();
+  const double longest = percentile(row.waits, 100).seconds();
   return line("  %-11s %-7s %6u %8d %8.2f %8zu %10.3f %10.3f %10.3f\n", row.label.c_str(),
               kClasses[static_cast<std::size_t>(row.priority)], row.weight, row.tenants,
               percent(row.executed, length), count, mean * 1e3, p99 * 1e3, longest * 1e3);
 }
 
 }  // namespace
+
+Duration percentile(const std::vector<Duration>& sorted, std::size_t percent) {
+  if (sorted.empty()) return {};
+  const std::size_t rank = (sorted.size() * percent + 99) / 100;
+  return sorted[std::max<std::size_t>(rank, 1) - 1];
+}
 
 std::string table_of(const World& world) {
   const Duration length = world.now() - Instant{};

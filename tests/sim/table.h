@@ -3,11 +3,17 @@
 // what was lost.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "world.h"
 
 namespace nvs::sim {
+
+// The smallest of these times, shortest first, that `percent` of them do not exceed; zero if there
+// are none.
+Duration percentile(const std::vector<Duration>& sorted, std::size_t percent);
 
 std::string table_of(const World& world);
 
