@@ -137,18 +137,12 @@ nlohmann::json DaemonProcess::trace(double last_s) const {
   return ask_or_explain({{"command", "trace"}, {"seconds", last_s}});
 }
 
-std::optional<double> DaemonProcess::sum_over_gpus(const char* figure) const {
+double DaemonProcess::switches() const {
   const nlohmann::json now = status();
   double sum = 0;
-  for (const nlohmann::json& gpu : now.at("gpus")) {
-    const auto found = gpu.find(figure);
-    if (found == gpu.end()) return std::nullopt;
-    sum += found->get<double>();
-  }
+  for (const nlohmann::json& gpu : now.at("gpus")) sum += gpu.at("switches").get<double>();
   return sum;
 }
-
-double DaemonProcess::switches() const { return sum_over_gpus("switches").value_or(0); }
 
 nlohmann::json DaemonProcess::tenant_of(pid_t pid) const {
   const nlohmann::json now = status();

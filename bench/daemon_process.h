@@ -5,7 +5,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,8 +54,6 @@ class DaemonProcess {
   nlohmann::json status() const;
   // The result of `trace`, for the last so many seconds on the wall clock.
   nlohmann::json trace(double last_s) const;
-  // The sum over all GPUs of a figure in their status; nothing if this daemon does not tell it.
-  std::optional<double> sum_over_gpus(const char* figure) const;
   // Windows that went to another tenant than the one before, over all GPUs, since its start.
   double switches() const;
   // Of the tenant that this process belongs to, as status has it. Throws Failure if there is none.

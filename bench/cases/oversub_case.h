@@ -14,6 +14,8 @@ class OversubCase : public Case {
   std::string summary() const override {
     return "2 and 4 tenants of 12 GiB on 16 GiB: makespan, longest wait, bytes moved";
   }
+  // A card that is too small for two of the tenants, whoever looks at it.
+  std::string preset() const override { return "t4"; }
   void run(const Bench& bench) const override;
 };
 
