@@ -4,6 +4,7 @@
 #pragma once
 
 #include "bench/case.h"
+#include "bench/cases/memory_part.h"
 
 namespace nvs::bench {
 
@@ -13,6 +14,7 @@ class FitsCase : public Case {
   std::string summary() const override {
     return "what fits into memory is never moved, and one that is alone again is at full speed";
   }
+  double time_factor() const override { return kMemoryTimeFactor; }
   void run(const Bench& bench) const override;
 };
 

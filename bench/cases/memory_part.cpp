@@ -88,8 +88,19 @@ void MemoryPart::add_moved(const MemoryRun& run, std::optional<Target> target) {
     note("no rows of what was moved: the daemon does not say where memory is");
     return;
   }
-  add("moved out, in all", {machine().nominal_bytes(moved->out) * 1e-9}, "GB", target);
-  add("moved in, in all", {machine().nominal_bytes(moved->in) * 1e-9}, "GB", target);
+  add_bytes("moved out, in all", {machine().nominal_bytes(moved->out)}, target);
+  add_bytes("moved in, in all", {machine().nominal_bytes(moved->in)}, target);
+}
+
+void MemoryPart::add_bytes(const std::string& what, std::vector<double> bytes,
+                           std::optional<Target> target) {
+  for (double& one : bytes) one *= 1e-9;
+  add_count(what, bytes, "GB", target);
+}
+
+void MemoryPart::add_count(const std::string& what, const std::vector<double>& values,
+                           const std::string& unit, std::optional<Target> target) {
+  bench_.report.add({section_, what, summarize(values), unit, std::nullopt, target, std::nullopt});
 }
 
 void MemoryPart::add(const std::string& what, const std::vector<double>& values,

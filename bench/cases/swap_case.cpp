@@ -70,11 +70,10 @@ void measure_exchanges(MemoryPart& part, double seconds) {
   std::vector<double> bytes;
   for (const Span& span : exchanges.spans) {
     stalls_s.push_back(seconds_of(part, span));
-    bytes.push_back(part.machine().nominal_bytes(bytes_exchanged(exchanges.seen.holdings, span)) *
-                    1e-9);
-    rates.push_back(bytes.back() / stalls_s.back());
+    bytes.push_back(part.machine().nominal_bytes(bytes_exchanged(exchanges.seen.holdings, span)));
+    rates.push_back(bytes.back() * 1e-9 / stalls_s.back());
   }
-  part.add("exchanges", {static_cast<double>(stalls_s.size())}, "");
+  part.add_count("exchanges", {static_cast<double>(stalls_s.size())}, "");
   part.add("nobody runs for", stalls_s, "s");
   if (median(bytes) <= 0) {
     part.note("no GB/s: the daemon does not say where memory is");
@@ -82,7 +81,7 @@ void measure_exchanges(MemoryPart& part, double seconds) {
   }
   const bool judged = !part.machine().simulated() &&
                       part.machine().device_name().find(kExchangeCard) != std::string::npos;
-  part.add("moved, both ways together", bytes, "GB");
+  part.add_bytes("moved, both ways together", bytes);
   part.add("rate, both ways together", rates, "GB/s",
            judged ? std::optional(kExchangeRate) : std::nullopt);
 }
@@ -104,7 +103,7 @@ void measure_reading(MemoryPart& part, double seconds) {
     part.note("its memory did not leave often enough, or the daemon does not say where it is");
     return;
   }
-  part.add("copied out again, of what leaves", percent, "%", kCopiedAgain);
+  part.add_count("copied out again, of what leaves", percent, "%", kCopiedAgain);
 }
 
 void measure_latency(MemoryPart& part, double seconds) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "bench/case.h"
+#include "bench/cases/memory_part.h"
 
 namespace nvs::bench {
 
@@ -14,6 +15,7 @@ class SwapCase : public Case {
   std::string summary() const override {
     return "12 GiB exchanged for 12 GiB on 16 GiB: GB/s, copies of clean memory, latency beside it";
   }
+  double time_factor() const override { return kMemoryTimeFactor; }
   void run(const Bench& bench) const override;
 };
 
