@@ -4,6 +4,7 @@
 // from here.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Bench {
   std::string library;  // libnvshare.so as the command line names it; empty: the one built with us
   std::string python;   // folder of tq.py; empty: no rows from Python
   Report& report;
+  std::int64_t begun_ns;  // when the case began, as of now_ns
 };
 
 class Case {
@@ -38,6 +40,9 @@ class Case {
 
 // A case that has not ended by then is ended by the program.
 inline constexpr unsigned kCaseSeconds = 540;
+// After half of that nothing is measured again for lateness: a case that takes as long without any
+// second try as half of its time then ends with rows, if with invalid ones.
+inline constexpr unsigned kSecondTrySeconds = kCaseSeconds / 2;
 
 const std::vector<const Case*>& all_cases();
 const Case* find_case(const std::string& name);

@@ -36,7 +36,7 @@ bool run_case(const Machine& machine, const Case& item, const Options& options) 
   ::alarm(kCaseSeconds);
   Report report({item.name(), machine.description()}, options.format, stdout);
   try {
-    item.run({machine, options.quick, options.library, options.python, report});
+    item.run({machine, options.quick, options.library, options.python, report, now_ns()});
   } catch (const std::exception&) {
     // What was measured before is shown all the same.
     report.finish();

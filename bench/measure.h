@@ -35,7 +35,8 @@ struct Measured {
   std::optional<double> overrun;
 };
 
-// Calls `measure` until the simulator was on time, a few times at most; the last result counts.
+// Calls `measure` until the simulator was on time, a few times at most and not for too long; the
+// last result counts.
 template <class Measure>
 auto measure_on_time(const Bench& bench, Progress& progress, const Measure& measure,
                      OverrunMeter::Against against = OverrunMeter::Against::kBusy)
@@ -45,7 +46,8 @@ auto measure_on_time(const Bench& bench, Progress& progress, const Measure& meas
     const OverrunMeter meter(bench.machine, against);
     auto result = measure();
     const std::optional<double> overrun = meter.share();
-    if (overrun.value_or(0) <= kOverrunMax || attempt == attempts) {
+    const bool too_late = now_ns() - bench.begun_ns > nanoseconds(kSecondTrySeconds);
+    if (overrun.value_or(0) <= kOverrunMax || attempt == attempts || too_late) {
       return {std::move(result), overrun};
     }
     progress.note(fmt::format("the simulator was {:.1f} % late; measuring again", *overrun * 100));

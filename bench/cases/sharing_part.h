@@ -71,6 +71,10 @@ class Sharing {
   void begin_section(const std::string& title);
   // Rows that follow stand under this heading, and were measured since the section began.
   void continue_section(const std::string& title) { section_ = title; }
+  // How late the simulator was since the section began; and rows that follow are of measurements
+  // that were so late.
+  double overrun() const { return overrun_; }
+  void set_overrun(double overrun) { overrun_ = overrun; }
   void add(const std::string& what, const std::vector<double>& values, const std::string& unit,
            std::optional<Target> target = std::nullopt);
 
