@@ -26,14 +26,15 @@ const std::vector<const Case*>& all_cases() {
   static const OversubCase oversub;
   static const SwapCase swap;
   static const QuotaCase quota;
+  static const QuotaHighCase quota_high;
   static const QuotaAloneCase quota_alone;
   static const QuotaShapesCase quota_shapes;
   static const QuotaPythonCase quota_python;
   static const SeedsCase seeds;
   static const ScaleCase scale;
   static const std::vector<const Case*> cases = {
-      &driver, &overhead, &pair,        &latency,      &idle,         &recover, &fits, &oversub,
-      &swap,   &quota,    &quota_alone, &quota_shapes, &quota_python, &seeds,   &scale};
+      &driver, &overhead, &pair,       &latency,     &idle,         &recover,      &fits,  &oversub,
+      &swap,   &quota,    &quota_high, &quota_alone, &quota_shapes, &quota_python, &seeds, &scale};
   return cases;
 }
 

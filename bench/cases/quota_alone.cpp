@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // One tenant with a cap: nobody else wants the GPU, and it must not have more all the same.
-#include <future>
 #include <optional>
 
 #include <fmt/format.h>
@@ -45,17 +44,8 @@ void measure_launch_bound(Sharing& sharing, CappedTenants& tenants, const QuotaP
   for (const int cap : plan.caps) {
     sharing.step(fmt::format("{}, {} %", title, cap));
     tenants.cap(0, cap);
-    auto work = std::async(std::launch::async, [&] { tenants.measure({requesting(0)}, plan); });
-    const double from_s = plan.settle_s + 0.2;
-    const double wall_s = sharing.machine().wall_seconds(1);
-    const std::int64_t begin = now_ns();
-    sleep_until_ns(begin + nanoseconds(from_s * wall_s));
-    const double before_s = tenants.used_s(0);
-    const Stopwatch watch(sharing.machine());
-    sleep_until_ns(begin + nanoseconds((from_s + plan.window_s - 0.4) * wall_s));
-    const double billed = (tenants.used_s(0) - before_s) / watch.seconds();
-    work.get();
-    sharing.add(fmt::format("cap {} %, got", cap), {100 * billed}, "%", near(cap, kPoints));
+    const double billed = tenants.measure_billed({requesting(0)}, plan).percent;
+    sharing.add(fmt::format("cap {} %, got", cap), {billed}, "%", near(cap, kPoints));
   }
 }
 

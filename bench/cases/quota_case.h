@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cases of caps on GPU time. `quota`: several tenants, whose caps add up to the GPU or to more,
-// change while they run, or stand beside a tenant in a hurry. `quota-alone` and `quota-shapes`: one
-// tenant, which no other keeps from having more, with kernels of every shape. `quota-python`:
-// PyTorch.
+// or change while they run. `quota-high`: one beside a tenant in a hurry. `quota-alone` and
+// `quota-shapes`: one tenant, which no other keeps from having more, with kernels of every shape.
+// `quota-python`: PyTorch.
 #pragma once
 
 #include "bench/case.h"
+#include "bench/cases/latency_case.h"
 #include "bench/cases/sharing_part.h"
 
 namespace nvs::bench {
@@ -16,7 +17,18 @@ class QuotaCase : public Case {
   std::string summary() const override {
     return "tenants with caps on GPU time together: what each gets, and changes while they run";
   }
+  unsigned gpus() const override { return 2; }
   double time_factor() const override { return kSharingTimeFactor; }
+  void run(const Bench& bench) const override;
+};
+
+class QuotaHighCase : public Case {
+ public:
+  std::string name() const override { return "quota-high"; }
+  std::string summary() const override {
+    return "small requests of high priority beside a tenant with a cap: both get what is promised";
+  }
+  double time_factor() const override { return kLatencyTimeFactor; }
   void run(const Bench& bench) const override;
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cases/quota_part.h"
 
+#include <algorithm>
+#include <future>
+
 #include <fmt/format.h>
 
 #include "bench/failure.h"
@@ -9,12 +12,22 @@ namespace nvs::bench::quota_case {
 namespace {
 
 constexpr double kPeriodSeconds = 0.2;
+// Fifty periods: what is dilated must leave time for second tries.
+constexpr double kSimulatedWindowSeconds = 10;
+// Bills are looked at so far from both ends of a window, which begins a little late.
+constexpr double kInsideSeconds = 0.2;
 
 }  // namespace
 
 QuotaPlan quota_plan_for(const Bench& bench) {
   if (bench.quick) return {1, 0.6, 4, {25, 75}};
   return {1, 2, 20, {10, 25, 30, 50, 60, 75, 90}};
+}
+
+QuotaPlan quota_plan_together(const Bench& bench) {
+  QuotaPlan plan = quota_plan_for(bench);
+  if (bench.machine.simulated()) plan.window_s = std::min(plan.window_s, kSimulatedWindowSeconds);
+  return plan;
 }
 
 Target near(double percent, double points) { return {percent - points, percent + points}; }
@@ -52,6 +65,20 @@ std::vector<nlohmann::json> CappedTenants::measure(const std::vector<Task>& task
                                                    const QuotaPlan& plan) {
   tenants_.set_run_in(plan.settle_s);
   return sharing_.measure(tenants_, tasks, plan.window_s);
+}
+
+CappedTenants::Billed CappedTenants::measure_billed(const std::vector<Task>& tasks,
+                                                    const QuotaPlan& plan) {
+  auto work = std::async(std::launch::async, [&] { return measure(tasks, plan); });
+  const double from_s = plan.settle_s + kInsideSeconds;
+  const double wall_s = sharing_.machine().wall_seconds(1);
+  const std::int64_t begin = now_ns();
+  sleep_until_ns(begin + nanoseconds(from_s * wall_s));
+  const double before_s = used_s(0);
+  const Stopwatch watch(sharing_.machine());
+  sleep_until_ns(begin + nanoseconds((from_s + plan.window_s - 2 * kInsideSeconds) * wall_s));
+  const double billed = (used_s(0) - before_s) / watch.seconds();
+  return {work.get(), 100 * billed};
 }
 
 double CappedTenants::used_s(std::size_t tenant) const {

@@ -21,6 +21,8 @@ struct QuotaPlan {
   std::vector<int> caps;  // of one alone
 };
 QuotaPlan quota_plan_for(const Bench& bench);
+// Of several tenants, which take more windows.
+QuotaPlan quota_plan_together(const Bench& bench);
 
 // How far off what a tenant gets may be, in percent of a GPU.
 inline constexpr double kPoints = 1;
@@ -45,6 +47,13 @@ class CappedTenants {
   double solo_rate(std::size_t load, double seconds);
   // What the tasks get done in a window, once they have been at it for a while.
   std::vector<nlohmann::json> measure(const std::vector<Task>& tasks, const QuotaPlan& plan);
+  // The same, and what the first tenant was billed, in percent of the window: time that it held the
+  // GPU, with or without work on it.
+  struct Billed {
+    std::vector<nlohmann::json> answers;
+    double percent;
+  };
+  Billed measure_billed(const std::vector<Task>& tasks, const QuotaPlan& plan);
   double used_s(std::size_t tenant) const;
   // The caps that are in force on the first GPU that the tenant uses, in percent.
   double cap_in_force(std::size_t tenant) const;

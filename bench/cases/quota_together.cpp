@@ -20,9 +20,11 @@ using Caps = std::vector<int>;
 
 constexpr std::size_t kAdd = 0;
 constexpr std::size_t kMatmul = 1;
-// The last tenant is of high priority, and asks now and then.
 constexpr std::size_t kTenantsMax = 4;
-constexpr std::size_t kHigh = kTenantsMax;
+// Beside one that is capped: a tenant of high priority that asks now and then.
+constexpr std::size_t kCapped = 0;
+constexpr std::size_t kHigh = 1;
+constexpr int kCapBesideHigh = 50;
 const Target kTotal = {99, std::nullopt};
 // From the change of a cap: it is in force, and what everybody gets is right again.
 const Target kInForce = {std::nullopt, 500};
@@ -52,9 +54,11 @@ class Together {
       : sharing_(sharing), plan_(plan), tenants_(tenants) {}
 
   void find_solo_rates() {
-    for (const std::size_t load : {kAdd, kMatmul}) {
+    sharing_.begin_section("");
+    for (std::size_t load = 0; load < sharing_.loads().size(); ++load) {
       solo_.push_back(tenants_.solo_rate(load, plan_.solo_s));
     }
+    solo_overrun_ = sharing_.overrun();
   }
 
   void measure(const Caps& caps, std::size_t load) {
@@ -64,7 +68,7 @@ class Together {
     measure_as(title, caps, load, 1);
   }
   void measure_as(const std::string& title, const Caps& caps, std::size_t load, int gpus) {
-    sharing_.begin_section(title);
+    begin_section(title);
     set(caps);
     add_rows(caps, load, tenants_.measure(all_saturate(caps.size(), load), plan_), gpus);
   }
@@ -72,7 +76,7 @@ class Together {
   void measure_change(const Caps& before, const Caps& after) {
     const std::string title = fmt::format("{} changed to {} while they run",
                                           fmt::join(before, " + "), fmt::join(after, " + "));
-    sharing_.begin_section(title);
+    begin_section(title);
     sharing_.step(title);
     set(before);
     QuotaPlan plan = plan_;
@@ -96,19 +100,26 @@ class Together {
 
   void measure_beside_high(int cap) {
     const std::string title = fmt::format("requests of high priority beside a cap of {} %", cap);
-    sharing_.begin_section(title);
+    begin_section(title);
     sharing_.step(title);
-    tenants_.cap(0, cap);
+    tenants_.cap(kCapped, cap);
     constexpr std::uint64_t kSeed = 6000;
-    const std::vector<nlohmann::json> answers = tenants_.measure(
-        {arriving(kHigh, latency_case::kRequestsPerSecond, kSeed), saturating(0, kAdd)}, plan_);
+    const auto [answers, billed] = tenants_.measure_billed(
+        {arriving(kHigh, latency_case::kRequestsPerSecond, kSeed), saturating(kCapped, kAdd)},
+        plan_);
     std::vector<double> samples_ms;
     append_ms(samples_ms, answers[0].at("samples_s"));
     latency_case::add_latency(sharing_, samples_ms, latency_case::kSettings[1].limits);
-    sharing_.add("the capped one, got", {share(answers[1], kAdd)}, "%");
+    sharing_.add("the capped one, got", {share(answers[1], kAdd)}, "%", near(cap, kPoints));
+    sharing_.add("the capped one, billed", {billed}, "%");
   }
 
  private:
+  // Shares are of a tenant alone: no row is better than that one was.
+  void begin_section(const std::string& title) {
+    sharing_.begin_section(title);
+    sharing_.set_overrun(solo_overrun_);
+  }
   void set(const Caps& caps) const {
     for (std::size_t i = 0; i < caps.size(); ++i) tenants_.cap(i, caps[i]);
   }
@@ -140,13 +151,8 @@ class Together {
   QuotaPlan plan_;
   CappedTenants& tenants_;
   std::vector<double> solo_;
+  double solo_overrun_ = 0;
 };
-
-std::vector<Child::Environment> tenants_of(const Sharing& sharing) {
-  std::vector<Child::Environment> each = normal_tenants(sharing, kTenantsMax);
-  each.push_back(sharing.daemon().tenant("high"));
-  return each;
-}
 
 // Two tenants on each of two GPUs: the daemon keeps accounts for each GPU.
 void measure_two_gpus(Sharing& sharing, const QuotaPlan& plan) {
@@ -171,24 +177,36 @@ void measure_two_gpus(Sharing& sharing, const QuotaPlan& plan) {
 
 void QuotaCase::run(const Bench& bench) const {
   using namespace quota_case;
-  const QuotaPlan plan = quota_plan_for(bench);
+  const QuotaPlan plan = quota_plan_together(bench);
   const std::vector<Caps> all = caps_together(bench);
-  Progress progress(name(), 6 + static_cast<int>(all.size()));
+  Progress progress(name(), 5 + static_cast<int>(all.size()));
   Sharing sharing(bench, progress, daemon_options(bench));
   sharing.step("kernels and tenants");
   sharing.add_load(Work::kAdd, kKernelSeconds);
   sharing.add_load(Work::kMatmul, kKernelSeconds);
   {
-    CappedTenants tenants(sharing, tenants_of(sharing));
+    CappedTenants tenants(sharing, normal_tenants(sharing, kTenantsMax));
     Together together(sharing, plan, tenants);
     sharing.step("one alone");
     together.find_solo_rates();
     for (const Caps& caps : all) together.measure(caps, kAdd);
     together.measure({30, 60}, kMatmul);
     together.measure_change({30, 60}, {60, 30});
-    together.measure_beside_high(50);
   }
   measure_two_gpus(sharing, plan);
+}
+
+void QuotaHighCase::run(const Bench& bench) const {
+  using namespace quota_case;
+  Progress progress(name(), 3);
+  Sharing sharing(bench, progress, daemon_options(bench));
+  sharing.step("kernels and tenants");
+  sharing.add_load(Work::kAdd, kKernelSeconds);
+  CappedTenants tenants(sharing, {sharing.daemon().tenant(), sharing.daemon().tenant("high")});
+  Together together(sharing, quota_plan_together(bench), tenants);
+  sharing.step("one alone");
+  together.find_solo_rates();
+  together.measure_beside_high(kCapBesideHigh);
 }
 
 }  // namespace nvs::bench
