@@ -34,12 +34,12 @@ class Case {
   // How much longer than on the card everything takes on the simulator, unless the command line
   // says. A case of many processes is late with 1 where there are two processors.
   virtual double time_factor() const { return 1; }
-  // Throws Failure if something cannot be measured at all. Must end within kCaseSeconds on a GPU.
+  // Throws Failure if something cannot be measured at all. Must end within kCaseSeconds.
   virtual void run(const Bench& bench) const = 0;
 };
 
 // A case that has not ended by then is ended by the program.
-inline constexpr unsigned kCaseSeconds = 540;
+inline constexpr unsigned kCaseSeconds = 900;
 // After half of that nothing is measured again for lateness: a case that takes as long without any
 // second try as half of its time then ends with rows, if with invalid ones.
 inline constexpr unsigned kSecondTrySeconds = kCaseSeconds / 2;

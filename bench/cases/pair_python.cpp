@@ -25,7 +25,7 @@ struct PythonPlan {
   double tenant_s;  // of a round under the daemon, for each tenant
 };
 PythonPlan python_plan_for(const Bench& bench) {
-  return bench.quick ? PythonPlan{1, 2, 1.5} : PythonPlan{3, 3, 3.5};
+  return bench.quick ? PythonPlan{1, 2, 1.5} : PythonPlan{2, 3, 4};
 }
 // tq.py makes its data before the common start.
 constexpr double kReadySeconds = 1.5;
