@@ -144,13 +144,18 @@ double DaemonProcess::switches() const {
   return sum;
 }
 
-nlohmann::json DaemonProcess::tenant_of(pid_t pid) const {
+std::optional<nlohmann::json> DaemonProcess::find_tenant(pid_t pid) const {
   const nlohmann::json now = status();
   for (const nlohmann::json& tenant : now.at("tenants")) {
     for (const nlohmann::json& client : tenant.at("clients")) {
       if (client.at("pid") == pid) return tenant;
     }
   }
+  return std::nullopt;
+}
+
+nlohmann::json DaemonProcess::tenant_of(pid_t pid) const {
+  if (std::optional<nlohmann::json> tenant = find_tenant(pid)) return *std::move(tenant);
   throw Failure(fmt::format("process {} is no tenant of the daemon:\n{}", pid, log_text()));
 }
 

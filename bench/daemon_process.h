@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,8 @@ class DaemonProcess {
   double switches() const;
   // Of the tenant that this process belongs to, as status has it. Throws Failure if there is none.
   nlohmann::json tenant_of(pid_t pid) const;
+  // The same; nothing if there is none.
+  std::optional<nlohmann::json> find_tenant(pid_t pid) const;
   // The most that a tenant may have of a GPU's time, in percent; 0: no such limit.
   void set_cores(std::uint64_t tenant, int percent) const;
   // How all GPUs are shared: auto, serial or concurrent.

@@ -85,9 +85,12 @@ class Pairs {
       }
     }
     sharing_.add("one tenant alone, one kernel", alone_ms, "ms");
+    // A quick round is some ten windows of each, and one more or less is no unfairness.
+    const Judged judged = sharing_.bench().quick ? Judged::total : Judged::total_and_shares;
     for (std::size_t i = 0; i < kTenantCounts.size(); ++i) {
-      add_rows(sharing_, windows[i], fmt::format("{} tenants, nvshare", kTenantCounts[i]), true);
-      add_rows(sharing_, slicing[i], fmt::format("{} tenants, driver", kTenantCounts[i]), false);
+      add_rows(sharing_, windows[i], fmt::format("{} tenants, nvshare", kTenantCounts[i]), judged);
+      add_rows(sharing_, slicing[i], fmt::format("{} tenants, driver", kTenantCounts[i]),
+               Judged::nothing);
     }
   }
 
@@ -152,14 +155,11 @@ double farthest_from_equal(const std::vector<double>& shares) {
   return 100 * farthest;
 }
 
-void add_rows(Sharing& sharing, const Run& run, const std::string& who, bool judged) {
-  const auto target = [&](const Target& value) {
-    return judged ? std::optional(value) : std::nullopt;
-  };
-  sharing.add(who + ", total of one alone", run.percent, "%", target(total_target(sharing)));
-  // A quick round is some ten windows of each, and one more or less is no unfairness.
+void add_rows(Sharing& sharing, const Run& run, const std::string& who, Judged judged) {
+  sharing.add(who + ", total of one alone", run.percent, "%",
+              judged == Judged::nothing ? std::nullopt : std::optional(total_target(sharing)));
   sharing.add(who + ", farthest from equal share", {farthest_from_equal(run.work)}, "%",
-              sharing.bench().quick ? std::nullopt : target(kShareTarget));
+              judged == Judged::total_and_shares ? std::optional(kShareTarget) : std::nullopt);
   if (!run.switches.empty()) sharing.add(who + ", switches", run.switches, "1/s");
 }
 

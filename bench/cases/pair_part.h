@@ -22,7 +22,8 @@ struct Run {
   std::vector<double> work;      // of each tenant, in all rounds
   std::vector<double> switches;  // a second; empty: not counted
 };
-void add_rows(Sharing& sharing, const Run& run, const std::string& who, bool judged);
+enum class Judged { nothing, total, total_and_shares };
+void add_rows(Sharing& sharing, const Run& run, const std::string& who, Judged judged);
 
 // PyTorch's matmul and add as tenants; nothing if no folder of programs was given.
 void measure_python_pairs(Sharing& sharing);

@@ -3,7 +3,6 @@
 // once and works when it is its turn.
 #include <array>
 #include <memory>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -25,7 +24,7 @@ struct PythonPlan {
   double tenant_s;  // of a round under the daemon, for each tenant
 };
 PythonPlan python_plan_for(const Bench& bench) {
-  return bench.quick ? PythonPlan{1, 2, 1.5} : PythonPlan{2, 3, 4};
+  return bench.quick ? PythonPlan{1, 2, 2.5} : PythonPlan{2, 3, 4};
 }
 // tq.py makes its data before the common start.
 constexpr double kReadySeconds = 1.5;
@@ -66,9 +65,9 @@ class PythonPairs {
     sharing_.add("one tenant alone", alone_rates, "it/s");
     for (std::size_t i = 0; i < kPythonTenantCounts.size(); ++i) {
       add_rows(sharing_, windows[i], fmt::format("{} tenants, nvshare", kPythonTenantCounts[i]),
-               true);
+               Judged::total_and_shares);
       add_rows(sharing_, slicing[i], fmt::format("{} tenants, driver", kPythonTenantCounts[i]),
-               false);
+               Judged::nothing);
     }
   }
 

@@ -26,13 +26,8 @@ Child::Environment with(Child::Environment environment, const Child::Environment
 
 // Of the tenant of this process, on the GPU that it uses; null if there is none.
 nlohmann::json on_gpu(const DaemonProcess& daemon, pid_t pid) {
-  const nlohmann::json status = daemon.status();
-  for (const nlohmann::json& tenant : status.at("tenants")) {
-    for (const nlohmann::json& client : tenant.at("clients")) {
-      if (client.at("pid") == pid && !tenant.at("gpus").empty()) return tenant.at("gpus").at(0);
-    }
-  }
-  return nullptr;
+  const std::optional<nlohmann::json> tenant = daemon.find_tenant(pid);
+  return !tenant || tenant->at("gpus").empty() ? nullptr : tenant->at("gpus").at(0);
 }
 
 std::string states(const DaemonProcess& daemon) {
