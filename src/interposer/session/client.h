@@ -49,7 +49,9 @@ struct Gpu {
   std::int64_t untold_since_ns;
   bool awaited;
   bool bounded;
-  bool capped;  // our time is counted: pauses are told though nobody waits
+  std::int64_t
+      bounded_alone_ns;  // since when that is the word of a daemon that is gone; 0: it is not
+  bool capped;           // our time is counted: pauses are told though nobody waits
   std::int64_t opened_ns;
   std::int64_t keeps_until_ns;  // what came in as a window was let go took long: not again so soon
   std::int64_t ready_ns;        // when the window will probably open; 0: unknown
@@ -79,6 +81,7 @@ void end_bill(int gpu);
 bool tell_work(int gpu, const WorkAccount::Word& word);  // false: the socket is full
 void open_alone(int gpu);                                // there is no daemon any more
 void set_gate_bounded();                                 // if any GPU's queue is
+void lift_bound(int gpu);
 bool announce(int gpu);  // that we use it; false: the daemon could not be told
 void say_hello();
 

@@ -151,6 +151,8 @@ void live_alone() {
     os::sleep_ns(retry_ns);
     retry_ns = retry_ns * 2 < kLongestRetry_ns ? retry_ns * 2 : kLongestRetry_ns;
     end_long_pause(clock_ns());
+    const os::FutexGuard guard(lock);
+    lift_old_bounds(clock_ns());
   }
 }
 

@@ -156,8 +156,15 @@ void tell_want(int gpu) {
 
 void set_gate_bounded() {
   bool any = false;
-  for (const Gpu& mine : gpus) any = any || mine.bounded;
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) any = any || flow::is_bounded(gpu);
   gate::set_bounded(any);
+}
+
+void lift_bound(int gpu) {
+  gpus[gpu].bounded = false;
+  gpus[gpu].bounded_alone_ns = 0;
+  flow::set_bound(gpu, 0);
+  set_gate_bounded();
 }
 
 void open_alone(int gpu) {
@@ -169,8 +176,8 @@ void open_alone(int gpu) {
   mine.bounded = mine.capped = false;
   wanted[gpu].store(false);
   end_bill(gpu);
-  flow::set_bound(gpu, 0);
-  set_gate_bounded();
+  flow::lose_track(gpu);
+  if (flow::is_bounded(gpu) && mine.bounded_alone_ns == 0) mine.bounded_alone_ns = clock_ns();
   // A gate that is open is so because all was there.
   mine.opens_alone = mine.phase == Phase::closed && !begin_window(gpu);
   if (mine.opens_alone) return;

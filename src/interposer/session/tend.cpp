@@ -57,6 +57,9 @@ constexpr std::int64_t kStoodStill_ns = 50 * kMillisecond_ns;
 // What was queued is a guess, and a process that was stopped has learnt nonsense.
 constexpr std::int64_t kExpectedMax_ns = kSecond_ns;
 
+// How long the bound of a queue outlives the daemon.
+constexpr std::int64_t kBoundedAlone_ns = 10 * kSecond_ns;
+
 constexpr std::int64_t kPingEvery_ns = kSecond_ns;
 constexpr std::int64_t kSilenceMax_ns = 5 * kSecond_ns;
 
@@ -314,7 +317,15 @@ std::int64_t tend() {
     tell_all_holds();
   }
   ping(now_ns);
+  lift_old_bounds(now_ns);
   return std::min<std::int64_t>(sleep_ns, tend_readiness(now_ns));
+}
+
+void lift_old_bounds(std::int64_t now_ns) {
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
+    const std::int64_t since_ns = gpus[gpu].bounded_alone_ns;
+    if (since_ns != 0 && now_ns - since_ns >= kBoundedAlone_ns) lift_bound(gpu);
+  }
 }
 
 void forget_daemon() {

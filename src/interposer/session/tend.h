@@ -16,6 +16,10 @@ std::int64_t tend();
 // will be away for long does so before it is sure of that. With the lock held.
 bool may_let_go(int gpu, std::int64_t now_ns, const flow::Look& look);
 
+// A daemon that is soon back should not have to wait until deep queues are worked off, so that a
+// bound outlives it for a while. With the lock held.
+void lift_old_bounds(std::int64_t now_ns);
+
 // A new connection: what the last daemon was asked and told counts no more. With the lock held.
 void forget_daemon();
 

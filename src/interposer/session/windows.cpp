@@ -32,6 +32,7 @@ void set_terms(int gpu, const wire::Open& message) {
   mine.bounded = (message.flags & wire::kBounded) != 0 && message.queue_bound_ns != 0;
   mine.awaited = (message.flags & wire::kAwaited) != 0;
   mine.capped = (message.flags & wire::kCapped) != 0;
+  mine.bounded_alone_ns = 0;
   flow::set_bound(gpu, mine.bounded ? static_cast<std::int64_t>(message.queue_bound_ns) : 0);
   set_gate_bounded();
   // What was worked before is not known: it stays as it was billed.
@@ -274,6 +275,7 @@ void gpu_known(const wire::GpuKnown& message) {
   const os::FutexGuard guard(lock);
   if (message.known != 0 || gpus[gpu].phase == Phase::unused) return;
   open_alone(gpu);
+  lift_bound(gpu);
   gpus[gpu].phase = Phase::free;
 }
 

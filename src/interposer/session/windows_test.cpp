@@ -267,6 +267,30 @@ TEST_F(Windows, AGpuThatIsUsedFreelyCostsNothing) {
   EXPECT_EQ(gate::word, 0U);
 }
 
+// A daemon that is soon back must not wait until deep queues are worked off.
+TEST_F(Windows, ABoundOutlivesTheDaemonForAWhile) {
+  constexpr std::int64_t kWhile_ns = 10'000'000'000;
+  open(7);
+  session::open_window({.flags = wire::kBounded, .grant = 7, .queue_bound_ns = 2'000'000});
+  const std::int64_t before_ns = clock_ns();
+  session::open_alone(0);
+  session::lift_old_bounds(before_ns + kWhile_ns - 1);
+  EXPECT_TRUE(flow::is_bounded(0));
+  EXPECT_NE(gate::word, 0U);
+  session::lift_old_bounds(clock_ns() + kWhile_ns);
+  EXPECT_FALSE(flow::is_bounded(0));
+  EXPECT_EQ(gate::word, 0U);
+}
+
+TEST_F(Windows, TheNextDaemonsBoundIsNotOld) {
+  open(7);
+  session::open_window({.flags = wire::kBounded, .grant = 7, .queue_bound_ns = 2'000'000});
+  session::open_alone(0);
+  session::open_window({.flags = wire::kBounded, .grant = 1, .queue_bound_ns = 2'000'000});
+  session::lift_old_bounds(clock_ns() + 3'600'000'000'000);
+  EXPECT_TRUE(flow::is_bounded(0));
+}
+
 TEST_F(Windows, AGuessGoneWrongDoesNotPutOffARefusal) {
   constexpr std::int64_t kHour_ns = 3'600'000'000'000;
   open(7);
