@@ -127,7 +127,9 @@ void submit(Line& line, std::int64_t now_ns, CUstream stream, std::uint64_t kind
     const bool in_window = since_ns >= opened_ns;
     if (!in_window) line.queue.opened(opened_ns);
     const std::int64_t paused_ns = now_ns - (in_window ? since_ns : opened_ns);
-    if (knows_all(line) && paused_ns >= kPause_ns) line.paused_ns.fetch_add(paused_ns);
+    // Until a window is taken up is never the program's work, however short that is.
+    const bool is_pause = !in_window || paused_ns >= kPause_ns;
+    if (is_pause && knows_all(line)) line.paused_ns.fetch_add(paused_ns);
     const std::int64_t wanted_ns = in_window ? now_ns : line.wanted_ns.load();
     if (in_window || wanted_ns > since_ns) {
       const int pauses = line.pauses + (wanted_ns - since_ns > kLongPause_ns ? 1 : -1);

@@ -54,7 +54,7 @@ bool look(int gpu, Look& result);
 
 // A program without work for so long has paused: what is shorter is part of its work.
 inline constexpr std::int64_t kPause_ns = 200'000;
-// All its pauses in windows that have ended, added up.
+// All its pauses in windows that have ended, added up, with what went by until each was taken up.
 std::int64_t paused_ns(int gpu);
 
 // Everything that was submitted is done: a synchronisation has shown it, unless a window opened or

@@ -129,6 +129,17 @@ TEST_F(Flow, PausesAreAddedUpWhereNothingElseMayRun) {
   EXPECT_EQ(flow::paused_ns(0), paused_ns);
 }
 
+// Waking up is not work: whoever is interrupted often would pay for it each time.
+TEST_F(Flow, TimeUntilAWindowIsTakenUpIsNoWork) {
+  submit();
+  EXPECT_TRUE(look().done);
+  const std::int64_t before_ns = flow::paused_ns(0);
+  flow::window_opened(0);
+  os::sleep_ns(1);
+  submit();
+  EXPECT_GT(flow::paused_ns(0), before_ns);
+}
+
 TEST_F(Flow, WhoWaitsForRoomSleepsWhileThereIsEnoughQueued) {
   constexpr std::int64_t kLongBound_ns = 1'000'000'000;
   fake.complete = false;
