@@ -39,6 +39,18 @@ TEST(Injection, EnvironmentFailsTheCallsItNamesAndNoOthers) {
       {{"NVSHARE_SIM_FAIL", "cuMemAlloc_v2:2:3:2,cuCtxSynchronize:0:1:702"}});
 }
 
+TEST(Injection, ACallThatIsToSucceedDoesNothing) {
+  SimMachine machine;
+  run_process(machine,
+              [](Line&) {
+                const Gpu gpu;
+                CUdeviceptr address = 7;
+                EXPECT_EQ(gpu->cuMemAlloc_v2(&address, 4096), CUDA_SUCCESS);
+                EXPECT_EQ(address, 7U);
+              },
+              {{"NVSHARE_SIM_FAIL", "cuMemAlloc_v2:0:1:0"}});
+}
+
 TEST(Injection, ADriverWithoutVmmSaysSoAndRefusesIt) {
   SimMachine machine;
   run_process(machine,

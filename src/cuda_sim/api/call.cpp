@@ -20,16 +20,17 @@ void note_call(int file, const char* symbol) {
 }
 
 // What is to become of a call. One that stops the process goes on when that does.
-CUresult fault_of(FaultInjection& faults, const char* symbol) {
-  const int result = faults.next_result(symbol, thread_name()).value_or(CUDA_SUCCESS);
-  if (result >= 0) return static_cast<CUresult>(result);
-  ::kill(::getpid(), -result);
-  return CUDA_SUCCESS;
+std::optional<CUresult> fault_of(FaultInjection& faults, const char* symbol) {
+  const std::optional<int> result = faults.next_result(symbol, thread_name());
+  if (!result) return std::nullopt;
+  if (*result >= 0) return static_cast<CUresult>(*result);
+  ::kill(::getpid(), -*result);
+  return std::nullopt;
 }
 
 }  // namespace
 
-CUresult admit(const char* symbol, Needs needs) {
+std::optional<CUresult> admit(const char* symbol, Needs needs) {
   begin_call();
   Driver& d = driver();
   if (d.exiting) return CUDA_ERROR_DEINITIALIZED;
@@ -43,7 +44,7 @@ CUresult admit(const char* symbol, Needs needs) {
     if (d.calls_file >= 0) note_call(d.calls_file, symbol);
     if (d.faults.any_calls()) return fault_of(d.faults, symbol);
   }
-  return CUDA_SUCCESS;
+  return std::nullopt;
 }
 
 PerThreadDefault::PerThreadDefault() { ++per_thread_default; }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 
 #include "cuda_sim/objects/driver.h"
 
@@ -14,8 +15,8 @@ namespace nvs::sim {
 
 enum class Needs { init, nothing };
 
-/// CUDA_SUCCESS if the call may go on.
-CUresult admit(const char* symbol, Needs needs);
+/// Nothing if the call may go on; else what it returns at once.
+std::optional<CUresult> admit(const char* symbol, Needs needs);
 
 /// While one of these lives, stream 0 means the calling thread's own default stream.
 class PerThreadDefault {
@@ -28,7 +29,7 @@ class PerThreadDefault {
 
 template <class F>
 CUresult enter(const char* symbol, Needs needs, F&& body) {
-  if (const CUresult refused = admit(symbol, needs); refused != CUDA_SUCCESS) return refused;
+  if (const std::optional<CUresult> result = admit(symbol, needs)) return *result;
   try {
     return body();
   } catch (const std::bad_alloc&) {
