@@ -52,6 +52,10 @@ constexpr std::int64_t kRefuseAfter_ns = 500 * kMillisecond_ns;
 // kernels are probably long, and whoever is let in meanwhile has more than its share.
 constexpr std::int64_t kCappedStallAfter_ns = 300 * kMillisecond_ns;
 constexpr std::int64_t kCappedRefuseAfter_ns = 2 * kSecond_ns;
+// A queue without a bound has no marks, and nobody sees it get on. Whoever is let in by mistake
+// makes it longer, so that is done ever more seldom; but often enough that nothing is refused.
+constexpr int kStallsUnseen = 4;
+static_assert(kStallAfter_ns << kStallsUnseen < kRefuseAfter_ns);
 // We look every few milliseconds, so that a process between whose looks this goes by was not run.
 constexpr std::int64_t kStoodStill_ns = 50 * kMillisecond_ns;
 // What was queued is a guess, and a process that was stopped has learnt nonsense.
@@ -130,6 +134,12 @@ void leave_out_standstill(DrainState& drain, std::int64_t now_ns) {
 
 bool is_for_cap(const Gpu& mine) { return mine.capped && !mine.awaited; }
 
+// Somebody was let in, which alone does not show that the GPU gets on.
+int stalls_after_let_in(const Gpu& mine) {
+  if (is_for_cap(mine)) return mine.drain.stalls;
+  return mine.bounded ? 0 : std::min(mine.drain.stalls, kStallsUnseen);
+}
+
 void note_progress(int gpu, std::int64_t now_ns, const flow::Look* look) {
   DrainState& drain = gpus[gpu].drain;
   const std::uint32_t let_in = gate::let_in_so_far(gpu);
@@ -141,7 +151,7 @@ void note_progress(int gpu, std::int64_t now_ns, const flow::Look* look) {
   if (learnt) drain.completions = look->completions;
   drain.let_in = let_in;
   drain.progress_ns = now_ns;
-  if (less || learnt || !is_for_cap(gpus[gpu])) drain.stalls = 0;
+  drain.stalls = less || learnt ? 0 : stalls_after_let_in(gpus[gpu]);
 }
 
 // Time that is counted is counted to its end, and what a synchronisation cannot tell is not

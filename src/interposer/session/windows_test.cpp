@@ -247,6 +247,32 @@ TEST_F(Windows, AShareThatIsUsedUpIsPatientWithLongKernels) {
   EXPECT_EQ(gpu().phase, Phase::open) << "it is refused in the end";
 }
 
+// One kernel for each that ends, and the queue would never be empty.
+TEST_F(Windows, WhoeverIsLetInToAQueueThatNobodySeesIsFollowedEverMoreSeldom) {
+  constexpr std::int64_t kLong_ns = 200'000'000;
+  constexpr int kLetIn = 10;
+  // As long as `quiet_ns` after somebody was let in: is the daemon told?
+  const auto stalls = [&](std::int64_t quiet_ns) {
+    gpu().drain.let_in -= 1;
+    session::tend();
+    empty_socket();
+    gpu().drain.progress_ns -= quiet_ns;
+    session::tend();
+    return heard<wire::Stalled>().has_value();
+  };
+  open(7);
+  close(7);
+  for (int i = 0; i < kLetIn; ++i) stalls(2 * kLong_ns);
+  EXPECT_FALSE(stalls(kLong_ns));
+  EXPECT_TRUE(stalls(2 * kLong_ns));
+  EXPECT_EQ(gpu().phase, Phase::draining) << "it is not refused either";
+  open(8);
+  session::open_window({.flags = wire::kBounded, .grant = 8, .queue_bound_ns = 2'000'000});
+  close(8);
+  for (int i = 0; i < kLetIn; ++i) stalls(2 * kLong_ns);
+  EXPECT_TRUE(stalls(kLong_ns)) << "marks would show it";
+}
+
 TEST_F(Windows, WhatIsNotKnownOfTheTimeBeforeABoundIsNotCorrected) {
   constexpr std::int64_t kHour_ns = 3'600'000'000'000;
   open(7);
