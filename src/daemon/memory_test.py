@@ -83,6 +83,12 @@ class Memory(DaemonCase):
         client.ignored = ("Allow",)  # the core's business
         return client
 
+    def nvsharectl(self, *arguments, code=0):
+        command = [os.environ["NVSHARECTL"], "--folder", str(self.folder), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout
+
     def wait_for_capacity(self, capacity):
         end = time.monotonic() + PATIENCE_S
         while self.gpu()["capacity_bytes"] != capacity:
@@ -133,13 +139,22 @@ class Memory(DaemonCase):
     def test_what_moves_is_in_the_trace(self):
         self.start()
         client = self.tenant(1, GPU)
-        client.send("Holds", ordinal=0, resident=2 * GIB)
-        client.send("Holds", ordinal=0, resident=GIB, away=GIB)
+        client.send("Holds", ordinal=0, resident=2 * GIB, fixed=3)
+        client.send("Holds", ordinal=0, resident=GIB, away=GIB, fixed=3, clean=5)
         client.expect("Visible")
         client.ping(1)
         trace = self.ask(command="trace", seconds=60)
-        self.assertEqual(trace["memory"][-1]["resident_bytes"], GIB)
-        self.assertEqual([move["way"] for move in trace["moves"]], ["out"])
+        levels = {"resident": GIB, "swapped": GIB, "clean": 5, "fixed": 3}
+        last = trace["memory"][-1]
+        self.assertEqual({name: last[f"{name}_bytes"] for name in levels}, levels)
+        [move] = trace["moves"]
+        self.assertEqual((move["way"], move["bytes"]), ("out", GIB))
+        self.assertGreaterEqual(move["end_us"], last["at_us"], "by one clock")
+
+        events = json.loads(self.nvsharectl("trace", "-o", "-", "--seconds", "0.1"))["traceEvents"]
+        counters = [event for event in events if event["ph"] == "C"]
+        latest = {event["name"]: event["args"]["bytes"] for event in counters}
+        self.assertEqual(latest, {f"test (1) {name}": bytes for name, bytes in levels.items()})
 
     def test_a_gpu_can_be_treated_as_smaller(self):
         unknown = "GPU-99999999-1122-3344-5566-778899aabbcc"
@@ -252,12 +267,7 @@ class Limits(Memory):
         client.expect("Open")
         books.use(3 * GIB)
 
-        def nvsharectl(*arguments, code=0):
-            command = [os.environ["NVSHARECTL"], "--folder", str(self.folder), *arguments]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
-            self.assertEqual(done.returncode, code, done.stderr)
-            return done.stdout
-
+        nvsharectl = self.nvsharectl
         nvsharectl("set", "memory", "4Gi", "test")
         self.assertEqual(books.limit(), 4 * GIB)
         nvsharectl("set", "cores", "40", "1")

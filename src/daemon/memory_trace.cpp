@@ -5,33 +5,43 @@
 #include <variant>
 
 namespace nvs::daemon {
+namespace {
+
+std::uint64_t less_by(std::uint64_t before, std::uint64_t after) {
+  return before - std::min(before, after);
+}
+
+}  // namespace
 
 MemoryTrace::MemoryTrace(std::size_t entries_max) : points_(entries_max), moves_(entries_max) {}
 
 void MemoryTrace::record(Instant now, const core::Event& event) {
-  if (const auto* held = std::get_if<core::MemoryHeld>(&event)) {
-    hold(now, *held);
-  } else if (const auto* joined = std::get_if<core::ClientJoined>(&event)) {
+  if (const auto* joined = std::get_if<core::ClientJoined>(&event)) {
     clients_[joined->client].tenant = joined->tenant;
   } else if (const auto* left = std::get_if<core::ClientLeft>(&event)) {
     leave(now, left->client);
   }
 }
 
-void MemoryTrace::hold(Instant now, const core::MemoryHeld& event) {
-  const auto found = clients_.find(event.client);
+void MemoryTrace::hold(Instant now, core::ClientId client, core::GpuId gpu,
+                       const HeldMemory& held) {
+  const auto found = clients_.find(client);
   if (found == clients_.end()) return;
-  const Key key(event.gpu, found->second.tenant);
+  const Key key(gpu, found->second.tenant);
   TenantOnGpu& tenant = tenants_[key];
-  const auto [known, is_new] = found->second.gpus.try_emplace(event.gpu);
+  const auto [known, is_new] = found->second.gpus.try_emplace(gpu);
   if (is_new) ++tenant.clients;
-  const Held before = std::exchange(known->second, {event.resident, event.away});
-  set_level(now, key, tenant, tenant.resident - before.resident + event.resident);
+  const HeldMemory before = std::exchange(known->second, held);
+  tenant.held += held;
+  tenant.held -= before;
+  note_levels(now, key, tenant);
   // What is allocated or freed is not moved: what moves is somewhere else than before.
-  const bool has_left = event.resident < before.resident && event.away > before.away;
-  const bool has_come = event.resident > before.resident && event.away < before.away;
-  if (has_left) follow_move(now, key, tenant, MemoryMove::Way::out);
-  if (has_come) follow_move(now, key, tenant, MemoryMove::Way::in);
+  const std::uint64_t left =
+      std::min(less_by(before.resident, held.resident), less_by(held.away, before.away));
+  const std::uint64_t come =
+      std::min(less_by(held.resident, before.resident), less_by(before.away, held.away));
+  if (left > 0) follow_move(now, key, tenant, MemoryMove::Way::out, left);
+  if (come > 0) follow_move(now, key, tenant, MemoryMove::Way::in, come);
   tenant.heard = now;
 }
 
@@ -41,7 +51,8 @@ void MemoryTrace::leave(Instant now, core::ClientId id) {
   for (const auto& [gpu, held] : found->second.gpus) {
     const auto on_gpu = tenants_.find({gpu, found->second.tenant});
     TenantOnGpu& tenant = on_gpu->second;
-    set_level(now, on_gpu->first, tenant, tenant.resident - held.resident);
+    tenant.held -= held;
+    note_levels(now, on_gpu->first, tenant);
     if (--tenant.clients > 0) continue;
     end_move(tenant);
     tenants_.erase(on_gpu);
@@ -49,30 +60,32 @@ void MemoryTrace::leave(Instant now, core::ClientId id) {
   clients_.erase(found);
 }
 
-void MemoryTrace::set_level(Instant now, const Key& key, TenantOnGpu& tenant,
-                            std::uint64_t resident) {
-  if (resident == tenant.resident) return;
-  tenant.resident = resident;
+void MemoryTrace::note_levels(Instant now, const Key& key, TenantOnGpu& tenant) {
+  const HeldMemory& held = tenant.held;
+  const MemoryLevels levels{held.resident, held.away, held.clean, held.fixed};
+  if (levels == tenant.levels) return;
+  tenant.levels = levels;
   const bool is_close = tenant.point && now - tenant.point_at < kPointsApart;
   if (MemoryPoint* point = is_close ? points_.find(*tenant.point) : nullptr) {
-    point->resident_bytes = resident;
+    point->levels = levels;
     return;
   }
-  tenant.point = points_.add({key.first, key.second, now, resident});
+  tenant.point = points_.add({key.first, key.second, now, levels});
   tenant.point_at = now;
 }
 
-void MemoryTrace::follow_move(Instant now, const Key& key, TenantOnGpu& tenant,
-                              MemoryMove::Way way) {
+void MemoryTrace::follow_move(Instant now, const Key& key, TenantOnGpu& tenant, MemoryMove::Way way,
+                              std::uint64_t bytes) {
   const bool goes_on =
       tenant.move && tenant.move->way == way && now - tenant.move->end < kMovePause;
   if (!goes_on) {
     end_move(tenant);
     // It began after what was last heard, if that is not long ago.
     const Instant start = now - tenant.heard < kMovePause ? tenant.heard : now;
-    tenant.move = MemoryMove{key.first, key.second, way, start, now};
+    tenant.move = MemoryMove{key.first, key.second, way, start, now, 0};
   }
   tenant.move->end = now;
+  tenant.move->bytes += bytes;
 }
 
 void MemoryTrace::end_move(TenantOnGpu& tenant) {
@@ -92,8 +105,7 @@ MemoryExtract MemoryTrace::last(Instant now, Duration last, std::size_t max) con
   for (const auto& [key, tenant] : tenants_) {
     if (tenant.point && tenant.point_at < since) {
       // Nothing has changed since then.
-      extract.points.insert(extract.points.begin(),
-                            {key.first, key.second, since, tenant.resident});
+      extract.points.insert(extract.points.begin(), {key.first, key.second, since, tenant.levels});
     }
     if (tenant.move && tenant.move->end >= since) extract.moves.push_back(*tenant.move);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline of memory, for the last minutes: how much of each GPU's memory a tenant had, and
-// when its memory moved in and out.
+// The timeline of memory, for the last minutes: how much of each GPU's memory a tenant had and
+// where it was, and when how much of it moved in and out.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,24 @@
 #include "base/instant.h"
 #include "core/event.h"
 #include "core/ids.h"
+#include "daemon/held_memory.h"
 #include "daemon/ring.h"
 
 namespace nvs::daemon {
+
+struct MemoryLevels {  // in bytes, as HeldMemory has them
+  std::uint64_t resident = 0;
+  std::uint64_t away = 0;
+  std::uint64_t clean = 0;
+  std::uint64_t fixed = 0;
+  bool operator==(const MemoryLevels&) const = default;
+};
 
 struct MemoryPoint {
   core::GpuId gpu{};
   core::TenantId tenant{};
   Instant at;
-  std::uint64_t resident_bytes = 0;  // from then on
+  MemoryLevels levels = {};  // from then on
   bool operator==(const MemoryPoint&) const = default;
 };
 
@@ -33,6 +42,7 @@ struct MemoryMove {
   Way way = Way::out;
   Instant start;
   Instant end;
+  std::uint64_t bytes = 0;  // so far
   bool operator==(const MemoryMove&) const = default;
 };
 
@@ -51,24 +61,23 @@ class MemoryTrace {
 
   explicit MemoryTrace(std::size_t entries_max = kEntriesMax);
 
-  // Each event before it is given to the core.
+  // Each event before it is given to the core: who comes and goes.
   void record(Instant now, const core::Event& event);
+  // What a client has of a GPU's memory from now on.
+  void hold(Instant now, core::ClientId client, core::GpuId gpu, const HeldMemory& held);
 
   // What was since `now - last`, and of that the newest `max` of each kind.
   MemoryExtract last(Instant now, Duration last, std::size_t max = kEntriesMax) const;
 
  private:
   using Key = std::pair<core::GpuId, core::TenantId>;
-  struct Held {
-    std::uint64_t resident = 0;
-    std::uint64_t away = 0;
-  };
   struct Client {
     core::TenantId tenant{};
-    std::map<core::GpuId, Held> gpus = {};
+    std::map<core::GpuId, HeldMemory> gpus = {};
   };
   struct TenantOnGpu {
-    std::uint64_t resident = 0;
+    HeldMemory held = {};       // by all of them
+    MemoryLevels levels = {};   // of that
     std::uint64_t clients = 0;  // that have told; with the last one it goes
     Instant heard;
     Instant point_at;
@@ -76,10 +85,10 @@ class MemoryTrace {
     std::optional<MemoryMove> move;      // that goes on, or ended a moment ago
   };
 
-  void hold(Instant now, const core::MemoryHeld& held);
   void leave(Instant now, core::ClientId client);
-  void set_level(Instant now, const Key& key, TenantOnGpu& tenant, std::uint64_t resident);
-  void follow_move(Instant now, const Key& key, TenantOnGpu& tenant, MemoryMove::Way way);
+  void note_levels(Instant now, const Key& key, TenantOnGpu& tenant);
+  void follow_move(Instant now, const Key& key, TenantOnGpu& tenant, MemoryMove::Way way,
+                   std::uint64_t bytes);
   void end_move(TenantOnGpu& tenant);
 
   Ring<MemoryPoint> points_;

@@ -234,7 +234,7 @@ Verdict Messages::take_message(const Context& context, const wire::Holds& holds)
   if (!session.is_declared(holds.ordinal)) return garbage(kUnnamedGpu);
   const auto gpu = session.gpu_of(holds.ordinal);
   if (!gpu) return std::nullopt;
-  node_.memory().hold(session.id(), *gpu, held_memory(holds));
+  node_.hold(context.now, session.id(), *gpu, held_memory(holds));
   node_.step(context.now, memory_held(session.id(), *gpu, holds), context.effects);
   return std::nullopt;
 }

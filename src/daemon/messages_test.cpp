@@ -177,6 +177,11 @@ TEST_F(MessagesTest, WhatAClientHoldsReachesTheCoreAndTheBooks) {
                                                                             .host = 60,
                                                                             .copied_out = 70,
                                                                             .copied_in = 80}));
+  EXPECT_NE(
+      node_.trace(kNow, Duration::from_s(1))
+          .find(R"("resident_bytes":10,"swapped_bytes":20,"clean_bytes":5,"fixed_bytes":30})"),
+      std::string::npos)
+      << node_.trace(kNow, Duration::from_s(1));
   EXPECT_TRUE(take(wire::Holds{.ordinal = 4})) << "of a GPU that it has not named";
 }
 

@@ -26,6 +26,12 @@ void Node::step(Instant now, const core::Event& event, Effects& effects) {
   for (std::size_t i = before; i < effects.size(); ++i) trace_.record(now, effects[i]);
 }
 
+void Node::hold(Instant now, core::ClientId client, core::GpuId gpu, const HeldMemory& told) {
+  memory_.hold(client, gpu, told);
+  // As far as it is believed, so that the timeline shows what the status does.
+  if (const auto held = memory_.held(client, gpu)) memory_trace_.hold(now, client, gpu, *held);
+}
+
 core::GpuPolicy Node::initial_policy(const Gpu& gpu) const {
   const auto set = saved_.gpus.find(gpu.uuid);
   core::GpuPolicy policy = set == saved_.gpus.end() ? options_.policy : set->second;

@@ -77,6 +77,8 @@ class Node {
   void update_pods(Instant now, const kube::Update& update, Effects& effects);
   void update_slots(Instant now, const SlotChange& change, Effects& effects);
 
+  // What a client says that it has of a GPU's memory.
+  void hold(Instant now, core::ClientId client, core::GpuId gpu, const HeldMemory& told);
   // How much of the GPU's memory is free, by NVML.
   void measure(Instant now, core::GpuId gpu, std::uint64_t free_bytes, Effects& effects);
 

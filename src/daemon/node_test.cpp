@@ -149,6 +149,21 @@ TEST_F(NodeTest, StatusAddsUpWhatTheClientsOfATenantHold) {
   EXPECT_FALSE(node.memory().held(kClient, *gpu));
 }
 
+TEST_F(NodeTest, TheTimelineShowsNoMoreMemoryThanTheStatusDoes) {
+  Node node(options_, {}, kStart);
+  const auto gpu = node.add_gpu(kStart, gpu_with(kUuid, 1000), Node::Origin::found, effects_);
+  node.join(kStart, kClient, 100, tenant_with("t"), {core::Priority::normal}, effects_);
+  ASSERT_TRUE(opens(node, kClient, *gpu));
+  node.memory().use(kClient, core::TenantId{1}, *gpu);
+  node.hold(kStart, kClient, *gpu, {.resident = 900, .away = 5000, .fixed = 60, .clean = 901});
+  const std::string levels = R"("resident_bytes":900,"swapped_bytes":40,"clean_bytes":900,)"
+                             R"("fixed_bytes":60)";
+  const std::string trace = node.trace(kStart, Duration::from_s(1));
+  EXPECT_NE(trace.find(levels), std::string::npos) << trace;
+  const std::string status = node.status(kStart, {});
+  EXPECT_NE(status.find(levels), std::string::npos) << status;
+}
+
 TEST_F(NodeTest, WhatIsMeasuredReachesTheCore) {
   constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
   Node node(options_, {}, kStart);

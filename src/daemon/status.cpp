@@ -200,7 +200,10 @@ void write_memory(JsonWriter& json, const MemoryExtract& memory) {
     json.begin_object().key("gpu").number(index_of(point.gpu));
     json.key("tenant").number(number_of(point.tenant));
     json.key("at_us").number(point.at.ns() / 1000);
-    json.key("resident_bytes").number(point.resident_bytes).end_object();
+    json.key("resident_bytes").number(point.levels.resident);
+    json.key("swapped_bytes").number(point.levels.away);
+    json.key("clean_bytes").number(point.levels.clean);
+    json.key("fixed_bytes").number(point.levels.fixed).end_object();
   }
   json.end_array().key("moves").begin_array();
   for (const MemoryMove& move : memory.moves) {
@@ -208,7 +211,8 @@ void write_memory(JsonWriter& json, const MemoryExtract& memory) {
     json.key("tenant").number(number_of(move.tenant));
     json.key("way").text(move.way == MemoryMove::Way::out ? "out" : "in");
     json.key("start_us").number(move.start.ns() / 1000);
-    json.key("end_us").number(move.end.ns() / 1000).end_object();
+    json.key("end_us").number(move.end.ns() / 1000);
+    json.key("bytes").number(move.bytes).end_object();
   }
   json.end_array();
 }

@@ -195,11 +195,11 @@ TEST(TraceText, NamesWhoIsInIt) {
                         Instant::from_ns(6'000'000)}};
   const core::TenantId third{8};
   const MemoryExtract memory{
-      .points = {{kStatusGpu, kStatusTenant, Instant::from_ns(2'000'500), 512}},
+      .points = {{kStatusGpu, kStatusTenant, Instant::from_ns(2'000'500), {512, 64, 32, 16}}},
       .moves = {{kStatusGpu, kStatusTenant, MemoryMove::Way::out, Instant::from_ns(3'000),
-                 Instant::from_ns(4'000)},
+                 Instant::from_ns(4'000), 128},
                 {kStatusGpu, third, MemoryMove::Way::in, Instant::from_ns(5'000),
-                 Instant::from_ns(6'000)}}};
+                 Instant::from_ns(6'000), 256}}};
   EXPECT_EQ(trace_text(extract, memory, labels()),
             R"({"gpus":[{"index":0,"uuid":"GPU-1","name":"NVIDIA H200"}],)"
             R"("tenants":[{"id":5,"name":"ml/train"},{"id":6,"name":""},{"id":8,"name":""}],)"
@@ -207,9 +207,10 @@ TEST(TraceText, NamesWhoIsInIt) {
             R"({"gpu":0,"tenant":5,"kind":"open","clients":2,"start_us":1000,"end_us":5000},)"
             R"({"gpu":0,"tenant":6,"kind":"wait","clients":1,"start_us":0,"end_us":7},)"
             R"({"gpu":0,"tenant":5,"kind":"drain","clients":1,"start_us":5000,"end_us":6000}],)"
-            R"("memory":[{"gpu":0,"tenant":5,"at_us":2000,"resident_bytes":512}],"moves":[)"
-            R"({"gpu":0,"tenant":5,"way":"out","start_us":3,"end_us":4},)"
-            R"({"gpu":0,"tenant":8,"way":"in","start_us":5,"end_us":6}]})");
+            R"("memory":[{"gpu":0,"tenant":5,"at_us":2000,"resident_bytes":512,)"
+            R"("swapped_bytes":64,"clean_bytes":32,"fixed_bytes":16}],"moves":[)"
+            R"({"gpu":0,"tenant":5,"way":"out","start_us":3,"end_us":4,"bytes":128},)"
+            R"({"gpu":0,"tenant":8,"way":"in","start_us":5,"end_us":6,"bytes":256}]})");
   extract.is_cut = true;
   EXPECT_EQ(json::parse(trace_text(extract, {}, labels()))["cut"], true);
 }

@@ -5,11 +5,15 @@
 usage: metrics_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 """
 
+import collections
+import json
+import math
 import re
 import socket
+import subprocess
 import unittest
 
-from fault_case import FaultCase
+from fault_case import BUILD, FaultCase
 from scrape import scrape
 from tenant import PATIENCE_S
 
@@ -111,7 +115,39 @@ class Swapping(MetricsCase):
             parts = ("resident", "swapped", "fixed")
             bytes_of = [self.of(one, samples, f"memory_{part}_bytes") for part in parts]
             self.assertEqual(sum(bytes_of), self.of(one, samples, "memory_bytes"))
+        names = {f"fault_tenant ({self.row_of(one)['id']})" for one in tenants}
         self.finish(*tenants)
+        samples = self.wait_for_samples(
+            lambda samples: samples.value("nvshare_tenants") == 0, "an empty node"
+        )
+        self.check_trace(names, samples)
+
+    def check_trace(self, names, samples):
+        """The timeline of tenants that have left has each swap, and where their memory was."""
+        seconds = str(math.ceil(self.status()["uptime_s"]))
+        trace = json.loads(self.nvsharectl("trace", "-o", "-", "--seconds", seconds))
+        moved = collections.Counter()
+        levels = collections.defaultdict(list)
+        for event in trace["traceEvents"]:
+            if event["ph"] == "C":
+                levels[event["name"]].append(event["args"]["bytes"])
+            elif event["name"].startswith("moving "):
+                moved[event["name"]] += event["args"]["bytes"]
+        for way in ("out", "in"):
+            self.assertEqual(moved[f"moving {way}"], self.moved(samples, way), "all are there")
+        counters = ("resident", "swapped", "clean", "fixed")
+        self.assertEqual(set(levels), {f"{name} {what}" for name in names for what in counters})
+        for name in names:
+            self.assertGreater(max(levels[f"{name} resident"]), 0)
+            self.assertLessEqual(max(levels[f"{name} resident"]), 400 * MIB)
+            self.assertGreater(max(levels[f"{name} swapped"]), 0)
+        self.assertEqual({values[-1] for values in levels.values()}, {0}, "they have left")
+
+    def nvsharectl(self, *arguments):
+        command = [str(BUILD / "bin/nvsharectl"), "--folder", str(self.folder), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
 
 
 if __name__ == "__main__":

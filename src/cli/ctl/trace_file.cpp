@@ -2,6 +2,7 @@
 #include "cli/ctl/trace_file.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -23,6 +24,15 @@ constexpr double kUsPerSecond = 1e6;
 // one; and they want thread numbers that no two processes share.
 constexpr std::uint64_t kFirstProcess = 1;
 constexpr std::uint64_t kFirstThread = 1001;
+
+// Counters of a tenant's memory on a GPU: what they are called, and where the daemon has them.
+struct Level {
+  const char* name;
+  const char* key;
+};
+constexpr std::array kLevels = {Level{"resident", "resident_bytes"},
+                                Level{"swapped", "swapped_bytes"}, Level{"clean", "clean_bytes"},
+                                Level{"fixed", "fixed_bytes"}};
 
 struct Track {
   std::uint64_t process;
@@ -116,6 +126,8 @@ class TraceWriter {
                  const std::string& name) {
     const auto start = slice.at("start_us").get<std::int64_t>();
     const auto end = slice.at("end_us").get<std::int64_t>();
+    Json arguments = {{"tenant", slice.at("tenant")}};
+    if (slice.contains("bytes")) arguments["bytes"] = slice["bytes"];
     add({{"ph", "X"},
          {"name", name},
          {"cat", category},
@@ -123,22 +135,33 @@ class TraceWriter {
          {"tid", track.thread},
          {"ts", start - first_},
          {"dur", std::max<std::int64_t>(end - start, 0)},
-         {"args", {{"tenant", slice.at("tenant")}}}});
+         {"args", std::move(arguments)}});
   }
 
+  // Those that are what they were stay as they are in the viewer.
   void add_point(const Json& point) {
-    add({{"ph", "C"},
-         {"name", name_of(point.at("tenant").get<std::uint64_t>()) + " resident"},
-         {"cat", "memory"},
-         {"pid", point.at("gpu").get<std::uint64_t>() + kFirstProcess},
-         {"ts", point.at("at_us").get<std::int64_t>() - first_},
-         {"args", {{"bytes", point.at("resident_bytes")}}}});
+    const auto gpu = point.at("gpu").get<std::uint64_t>();
+    const auto tenant = point.at("tenant").get<std::uint64_t>();
+    for (const Level& level : kLevels) {
+      if (!point.contains(level.key)) continue;  // of an older daemon
+      const auto bytes = point[level.key].get<std::uint64_t>();
+      const auto [last, is_new] = levels_.try_emplace({gpu, tenant, level.name}, bytes);
+      if (!is_new && std::exchange(last->second, bytes) == bytes) continue;
+      add({{"ph", "C"},
+           {"name", name_of(tenant) + " " + level.name},
+           {"cat", "memory"},
+           {"pid", gpu + kFirstProcess},
+           {"ts", point.at("at_us").get<std::int64_t>() - first_},
+           {"args", {{"bytes", bytes}}}});
+    }
   }
 
   const Json& result_;
   std::map<std::uint64_t, std::string> names_;
   std::int64_t first_ = 0;  // the begin of the file's time
-  std::map<std::tuple<std::uint64_t, std::uint64_t, std::string>, Track> tracks_;
+  using OnGpu = std::tuple<std::uint64_t, std::uint64_t, std::string>;  // GPU, tenant, and what
+  std::map<OnGpu, Track> tracks_;
+  std::map<OnGpu, std::uint64_t> levels_;
   std::string events_;
 };
 

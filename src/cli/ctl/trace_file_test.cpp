@@ -34,13 +34,18 @@ TEST(TraceFile, AGpuIsAProcessAndATenantAThread) {
 )x");
 }
 
-TEST(TraceFile, MemoryIsACounterAndATrackOfItsOwn) {
+TEST(TraceFile, MemoryIsCountersAndATrackOfItsOwn) {
   const auto file = make_trace_file(R"({"ok":true,"result":{
     "gpus":[],"tenants":[{"id":4,"name":"a"}],
     "intervals":[{"gpu":0,"tenant":4,"kind":"wait","start_us":1000,"end_us":1500}],
-    "memory":[{"gpu":0,"tenant":4,"at_us":900,"resident_bytes":512},
-              {"gpu":1,"tenant":5,"at_us":1400,"resident_bytes":0}],
-    "moves":[{"gpu":0,"tenant":4,"way":"out","start_us":1200,"end_us":1800},
+    "memory":[{"gpu":0,"tenant":4,"at_us":900,"resident_bytes":512,"swapped_bytes":64,
+               "clean_bytes":32,"fixed_bytes":16},
+              {"gpu":1,"tenant":5,"at_us":1400,"resident_bytes":0},
+              {"gpu":0,"tenant":4,"at_us":1600,"resident_bytes":448,"swapped_bytes":128,
+               "clean_bytes":32,"fixed_bytes":16},
+              {"gpu":0,"tenant":4,"at_us":1700,"resident_bytes":448,"swapped_bytes":128,
+               "clean_bytes":0,"fixed_bytes":17}],
+    "moves":[{"gpu":0,"tenant":4,"way":"out","start_us":1200,"end_us":1800,"bytes":64},
              {"gpu":0,"tenant":4,"way":"in","start_us":1900,"end_us":2000}]}})");
   ASSERT_TRUE(file) << file.error().text;
   EXPECT_EQ(file->text, R"x({"displayTimeUnit":"ms","traceEvents":[
@@ -49,12 +54,19 @@ TEST(TraceFile, MemoryIsACounterAndATrackOfItsOwn) {
 {"args":{"tenant":4},"cat":"window","dur":500,"name":"wait","ph":"X","pid":1,"tid":1001,"ts":100},
 {"args":{"name":"a (4) memory"},"name":"thread_name","ph":"M","pid":1,"tid":1002},
 {"args":{"sort_index":4},"name":"thread_sort_index","ph":"M","pid":1,"tid":1002},
-{"args":{"tenant":4},"cat":"memory","dur":600,"name":"moving out","ph":"X","pid":1,"tid":1002,)x"
-                        R"x("ts":300},
+{"args":{"bytes":64,"tenant":4},"cat":"memory","dur":600,"name":"moving out","ph":"X","pid":1,)x"
+                        R"x("tid":1002,"ts":300},
 {"args":{"tenant":4},"cat":"memory","dur":100,"name":"moving in","ph":"X","pid":1,"tid":1002,)x"
                         R"x("ts":1000},
 {"args":{"bytes":512},"cat":"memory","name":"a (4) resident","ph":"C","pid":1,"ts":0},
-{"args":{"bytes":0},"cat":"memory","name":"tenant 5 resident","ph":"C","pid":2,"ts":500}
+{"args":{"bytes":64},"cat":"memory","name":"a (4) swapped","ph":"C","pid":1,"ts":0},
+{"args":{"bytes":32},"cat":"memory","name":"a (4) clean","ph":"C","pid":1,"ts":0},
+{"args":{"bytes":16},"cat":"memory","name":"a (4) fixed","ph":"C","pid":1,"ts":0},
+{"args":{"bytes":0},"cat":"memory","name":"tenant 5 resident","ph":"C","pid":2,"ts":500},
+{"args":{"bytes":448},"cat":"memory","name":"a (4) resident","ph":"C","pid":1,"ts":700},
+{"args":{"bytes":128},"cat":"memory","name":"a (4) swapped","ph":"C","pid":1,"ts":700},
+{"args":{"bytes":0},"cat":"memory","name":"a (4) clean","ph":"C","pid":1,"ts":800},
+{"args":{"bytes":17},"cat":"memory","name":"a (4) fixed","ph":"C","pid":1,"ts":800}
 ]}
 )x");
 }
