@@ -115,12 +115,27 @@ class Swapping(MetricsCase):
             parts = ("resident", "swapped", "fixed")
             bytes_of = [self.of(one, samples, f"memory_{part}_bytes") for part in parts]
             self.assertEqual(sum(bytes_of), self.of(one, samples, "memory_bytes"))
+        self.check_table()
         names = {f"fault_tenant ({self.row_of(one)['id']})" for one in tenants}
         self.finish(*tenants)
         samples = self.wait_for_samples(
             lambda samples: samples.value("nvshare_tenants") == 0, "an empty node"
         )
         self.check_trace(names, samples)
+
+    def check_table(self):
+        """What swaps cost is beside where the memory is, of both."""
+        tables = {}
+        for text in self.nvsharectl("status").split("\n\n"):
+            titles, *rows = [line.split() for line in text.splitlines()]
+            tables[titles[-1]] = [dict(zip(titles, row)) for row in rows]
+        self.assertEqual(len(tables["HOST"]), 2)
+        for row in tables["HOST"]:
+            self.assertLessEqual({"RESIDENT", "CLEAN", "SWAPPED", "FIXED"}, set(row))
+        costs = [row["SWAP-IDLE"] for row in tables["SWAP-IDLE"]]
+        costs += [row["SWAP-WAIT"] for row in tables["COPIED-IN"]]
+        self.assertEqual(len(costs), 3)
+        self.assertNotIn("0", costs)
 
     def check_trace(self, names, samples):
         """The timeline of tenants that have left has each swap, and where their memory was."""

@@ -63,6 +63,7 @@ GpuStatus gpu_of(const Json& object) {
   gpu.capacity_bytes = or_zero<std::uint64_t>(object, "capacity_bytes");
   gpu.visible_bytes = or_zero<std::uint64_t>(object, "visible_bytes");
   gpu.other_bytes = or_zero<std::uint64_t>(object, "other_bytes");
+  gpu.swap_idle_s = or_zero<double>(object, "swap_idle_s");
   return gpu;
 }
 
@@ -89,6 +90,9 @@ UseStatus use_of(const Json& object) {
   use.share_10s = unless_null<double>(object, "share_10s");
   use.share_60s = unless_null<double>(object, "share_60s");
   use.throttled_s = or_zero<double>(object, "throttled_s");
+  use.memory_wait_s = or_zero<double>(object, "memory_wait_s");
+  use.copied_out_bytes = or_zero<std::uint64_t>(object, "copied_out_bytes");
+  use.copied_in_bytes = or_zero<std::uint64_t>(object, "copied_in_bytes");
   return use;
 }
 

@@ -13,7 +13,7 @@ constexpr const char* kStatus = R"({"ok":true,"result":{
   "host_memory":{"cap_bytes":4096,"held_bytes":1000,"kept_bytes":24,"ready_bytes":2048,
     "refused":3,"new":1},
   "gpus":[{"index":0,"uuid":"GPU-aa","name":"H200","memory_bytes":1024,"mig":false,"mode":"auto",
-    "capacity_bytes":900,"visible_bytes":800,"other_bytes":100,
+    "capacity_bytes":900,"visible_bytes":800,"other_bytes":100,"swap_idle_s":0.75,
     "window_ms":20,"turn_s":null,"holder":4,"waiting":1,"switches":2,"held_s":1.5,"handover_s":0.1,
     "loose":[]},
     {"index":1,"uuid":"GPU-bb","name":"H200","memory_bytes":0,"mig":true,"mode":"serial",
@@ -23,7 +23,8 @@ constexpr const char* kStatus = R"({"ok":true,"result":{
     "gpus":[{"gpu":0,"state":"running","used_s":1.25,"waited_s":0.5,"waiting_now_s":0,
       "longest_wait_s":0.25,"windows":7,"memory_bytes":4096,"resident_bytes":2048,
       "swapped_bytes":1000,
-      "clean_bytes":24,"fixed_bytes":48,"host_bytes":1500,"managed_bytes":9}]}]}})";
+      "clean_bytes":24,"fixed_bytes":48,"host_bytes":1500,"managed_bytes":9,
+      "memory_wait_s":0.125,"copied_out_bytes":300,"copied_in_bytes":200}]}]}})";
 
 TEST(AdminMessages, RequestsAreOneLine) {
   EXPECT_EQ(status_request(), R"({"command":"status"})");
@@ -79,6 +80,10 @@ TEST(AdminMessages, StatusIsRead) {
   EXPECT_EQ(node->gpus[0].visible_bytes, 800u);
   EXPECT_EQ(node->gpus[0].other_bytes, 100u);
   EXPECT_EQ(node->gpus[1].capacity_bytes, 0u) << "of an older daemon";
+  EXPECT_EQ(node->gpus[0].swap_idle_s, 0.75);
+  EXPECT_EQ(use.memory_wait_s, 0.125);
+  EXPECT_EQ(use.copied_out_bytes, 300u);
+  EXPECT_EQ(use.copied_in_bytes, 200u);
 }
 
 TEST(AdminMessages, LimitsOfATenant) {

@@ -25,6 +25,7 @@ struct GpuStatus {
   std::uint64_t capacity_bytes = 0;  // what tenants can have together; 0: not known
   std::uint64_t visible_bytes = 0;   // what a program sees as its size
   std::uint64_t other_bytes = 0;     // contexts, and programs that go round nvshare
+  double swap_idle_s = 0;            // nobody ran, and somebody waited for its memory
 };
 
 struct UseStatus {  // of one GPU by one tenant
@@ -50,6 +51,11 @@ struct UseStatus {  // of one GPU by one tenant
   std::optional<double> share_10s = {};             // 0 to 1; none: not known yet
   std::optional<double> share_60s = {};
   double throttled_s = 0;
+  // Swaps: how long it had work and waited for its memory, and what was copied to the host and
+  // back.
+  double memory_wait_s = 0;
+  std::uint64_t copied_out_bytes = 0;
+  std::uint64_t copied_in_bytes = 0;
 };
 
 struct TenantStatus {

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t kNameColumnsMin = 8;
 constexpr double kMsPerSecond = 1000;
+// To be given room that is there takes less, and is no swap.
+constexpr double kSwapWaitLeast_s = 0.001;
 constexpr double kPercent = 100;
 
 // "60", "33.3".
@@ -81,18 +83,21 @@ std::vector<std::string> tenant_lines(const NodeStatus& node, std::size_t width)
   return table.lines(width);
 }
 
-// What there is of the memory of GPUs whose size is known.
+// What there is of the memory of GPUs whose size is known, and for how long they stood still
+// because too little of it was there.
 std::vector<std::string> capacity_lines(const NodeStatus& node, std::size_t width) {
   TextTable table({{"GPU", Align::right},
                    {"CAPACITY", Align::right},
                    {"VISIBLE", Align::right},
-                   {"OTHER", Align::right}});
+                   {"OTHER", Align::right},
+                   {"SWAP-IDLE", Align::right}});
   bool is_empty = true;
   for (const GpuStatus& gpu : node.gpus) {
     if (gpu.capacity_bytes == 0) continue;
     is_empty = false;
     table.add({std::to_string(gpu.index), bytes_text(gpu.capacity_bytes),
-               memory_text(gpu.visible_bytes), memory_text(gpu.other_bytes)});
+               memory_text(gpu.visible_bytes), memory_text(gpu.other_bytes),
+               seconds_text(gpu.swap_idle_s)});
   }
   return is_empty ? std::vector<std::string>{} : table.lines(width);
 }
@@ -121,6 +126,28 @@ std::vector<std::string> memory_lines(const NodeStatus& node, std::size_t width)
                  memory_text(use.clean_bytes), memory_text(use.swapped_bytes),
                  memory_text(use.fixed_bytes), memory_text(use.managed_bytes),
                  memory_text(use.host_bytes)});
+    }
+  }
+  return is_empty ? std::vector<std::string>{} : table.lines(width);
+}
+
+// What swaps cost those that had some, in time that is billed to nobody.
+std::vector<std::string> swap_lines(const NodeStatus& node, std::size_t width) {
+  TextTable table({{"ID", Align::right},
+                   {"TENANT", Align::left, kNameColumnsMin},
+                   {"GPU", Align::right},
+                   {"SWAP-WAIT", Align::right},
+                   {"COPIED-OUT", Align::right},
+                   {"COPIED-IN", Align::right}});
+  bool is_empty = true;
+  for (const TenantStatus& tenant : node.tenants) {
+    for (const UseStatus& use : tenant.uses) {
+      if (use.memory_wait_s < kSwapWaitLeast_s && (use.copied_out_bytes | use.copied_in_bytes) == 0)
+        continue;
+      is_empty = false;
+      table.add({std::to_string(tenant.id), tenant.name, std::to_string(use.gpu),
+                 seconds_text(use.memory_wait_s), memory_text(use.copied_out_bytes),
+                 memory_text(use.copied_in_bytes)});
     }
   }
   return is_empty ? std::vector<std::string>{} : table.lines(width);
@@ -236,8 +263,9 @@ std::string status_table(const NodeStatus& node, std::size_t width) {
   text += "\n";
   text += node.tenants.empty() ? "No tenant. Start one: nvshare run -- COMMAND\n"
                                : joined(tenant_lines(node, width));
-  for (const auto& lines : {limit_lines(node, width), limit_error_lines(node),
-                            capacity_lines(node, width), memory_lines(node, width)}) {
+  for (const auto& lines :
+       {limit_lines(node, width), limit_error_lines(node), capacity_lines(node, width),
+        memory_lines(node, width), swap_lines(node, width)}) {
     if (!lines.empty()) text += "\n" + joined(lines);
   }
   return text;

@@ -21,11 +21,14 @@ ID  TENANT               GPU  STATE    PRIORITY    USED  WAITED  LONGEST  MEMORY
  2  research/llama-se..    1  idle     high        1.5s       0        0       -
  3  a?[31m??               -  paused   low            -       -        -       -
 
-GPU  CAPACITY  VISIBLE   OTHER
-  0    138GiB   137GiB  2.0GiB
+GPU  CAPACITY  VISIBLE   OTHER  SWAP-IDLE
+  0    138GiB   137GiB  2.0GiB      61.5s
 
 ID  TENANT    GPU  ALLOCATED  RESIDENT   CLEAN  SWAPPED   FIXED  MANAGED    HOST
  1  train.py    0      12GiB    7.0GiB  2.0GiB   4.0GiB  1.0GiB   3.0GiB  5.0GiB
+
+ID  TENANT    GPU  SWAP-WAIT  COPIED-OUT  COPIED-IN
+ 1  train.py    0      84.2s       40GiB      76GiB
 )";
 
 TEST(StatusTable, FitsInto80Columns) { EXPECT_EQ(status_table(test_node(), 80), kIn80Columns); }
@@ -43,6 +46,29 @@ ID  TENANT                      GPU    USE  LIMIT      CAP   10S  60S  THROTTLED
 GPU  CAPACITY)"),
             std::string::npos)
       << in_80;
+}
+
+TEST(StatusTable, SwapsAreShownOfThoseThatHadSome) {
+  NodeStatus node = test_node();
+  node.gpus[0].swap_idle_s = 0;
+  node.tenants[0].uses[0].memory_wait_s = 0;
+  node.tenants[1].uses[0].memory_wait_s = 0.0009;  // asked for room, and had it
+  node.tenants[1].uses[1].memory_wait_s = 0.001;   // others had to go first
+  const std::string text = status_table(node, 80);
+  EXPECT_NE(text.find("  OTHER  SWAP-IDLE\n  0    138GiB   137GiB  2.0GiB          0\n"),
+            std::string::npos)
+      << text;
+  EXPECT_TRUE(text.ends_with(R"(
+ID  TENANT                                GPU  SWAP-WAIT  COPIED-OUT  COPIED-IN
+ 1  train.py                                0          0       40GiB      76GiB
+ 2  research/llama-serve-7c9d8f5b6-x2x4q    1      1.0ms           -          -
+)")) << text;
+  node.tenants[0].uses[0].copied_out_bytes = 0;
+  node.tenants[0].uses[0].copied_in_bytes = 1;
+  EXPECT_NE(status_table(node, 0).find("          0           -         1B\n"), std::string::npos);
+  node.tenants[0].uses[0].copied_in_bytes = 0;
+  node.tenants[1].uses[1].memory_wait_s = 0.0009;
+  EXPECT_EQ(status_table(node, 80).find("SWAP-WAIT"), std::string::npos);
 }
 
 TEST(StatusTable, WithoutALimitNothingIsCut) {

@@ -20,6 +20,7 @@ inline NodeStatus test_node() {
   first.capacity_bytes = 138 * kGib;
   first.visible_bytes = 137 * kGib;
   first.other_bytes = 2 * kGib;
+  first.swap_idle_s = 61.54;
   node.gpus = {first, second};
   node.tenants = {
       {1,
@@ -40,6 +41,10 @@ inline NodeStatus test_node() {
         {1, "idle", 1.5, 0, 0, 0, 1, 0}}},
       {3, "a\x1b[31m\xff\n", "low", 100, true, {}, {}},
   };
+  UseStatus& swapped = node.tenants[0].uses[0];
+  swapped.memory_wait_s = 84.2;
+  swapped.copied_out_bytes = 40 * kGib;
+  swapped.copied_in_bytes = 76 * kGib;
   return node;
 }
 
