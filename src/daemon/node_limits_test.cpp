@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+#include <iterator>
+#include <map>
+
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -44,6 +48,10 @@ class NodeLimitsTest : public ::testing::Test {
   }
   TenantAccounts::Place account(int client) {
     return *node_->open_account(core::ClientId{static_cast<std::uint64_t>(client)});
+  }
+  static std::size_t open_files() {
+    const std::filesystem::directory_iterator files("/proc/self/fd");
+    return static_cast<std::size_t>(std::distance(begin(files), end(files)));
   }
   bool status_has(const std::string& text) {
     return node_->status(kStart, {}).find(text) != std::string::npos;
@@ -209,47 +217,85 @@ TEST_F(NodeLimitsTest, WithoutADescriptorAClientGoesOnWithoutAnAccount) {
   leave(1);
 }
 
-// Books are at zero when everybody has left, in whatever order they came, changed and went.
-TEST_F(NodeLimitsTest, ManyTenantsInRandomOrder) {
-  start();
-  std::map<int, core::TenantId> living;
-  std::uint32_t seed = 12345;
-  const auto draw = [&seed](std::uint32_t below) {
-    seed = seed * 1664525 + 1013904223;
-    return (seed >> 8U) % below;
+// Books are at zero when everybody has left, in whatever order a hundred tenants came, were resized
+// and went.
+class ManyTenantsTest : public NodeLimitsTest {
+ protected:
+  static constexpr int kTenants = 100;
+  static constexpr int kClients = 400;  // one for each tenant, and then of any of them
+  static constexpr std::size_t kAtOnce = 50;
+  static constexpr std::uint64_t kUsed = 7;  // by each client
+
+  struct Living {
+    core::TenantId tenant;
+    TenantAccounts::Place place;
   };
-  const auto expect_books_of = [&](const std::map<int, core::TenantId>& clients) {
+  std::uint32_t draw(std::uint32_t below) {
+    seed_ = seed_ * 1664525 + 1013904223;
+    return (seed_ >> 8U) % below;
+  }
+  std::map<int, Living>::iterator draw_living() {
+    return std::next(living_.begin(), draw(static_cast<std::uint32_t>(living_.size())));
+  }
+  void come(int client) {
+    const auto number = client <= kTenants ? static_cast<std::uint32_t>(client) : draw(kTenants);
+    const Tenant& tenant = join(client, "container:/" + std::to_string(number),
+                                std::to_string(1 + draw(999)), std::to_string(1 + draw(100)));
+    const auto place = account(client);
+    EXPECT_LT(place.slot, tenant.clients.size()) << "those of others who left are taken first";
+    const auto mapping = *os::SharedMapping::create(place.file, 0, sizeof(wire::AccountFile));
+    std::uint64_t& used =
+        reinterpret_cast<wire::AccountFile*>(mapping.data())->slot[place.slot].used[0];
+    EXPECT_EQ(used, 0U) << "what somebody else had";
+    used = kUsed;
+    living_[client] = {tenant.id, place};
+    node_->step(kStart, core::Wanted{core::ClientId(static_cast<std::uint64_t>(client)), kGpu},
+                effects_);
+  }
+  // Also to less than it uses.
+  void resize(const Living& one) {
+    const std::uint64_t bytes = 1 + draw(3 * kUsed);
+    const bool is_none = draw(4) == 0;
+    const MemoryWord word = is_none ? MemoryWord::none() : MemoryWord::of({bytes, 0});
+    node_->set_limits(kStart, one.tenant, {word, CoresWord::of(1 + draw(100))}, effects_);
+    for (const auto& [client, other] : living_) {
+      if (other.tenant != one.tenant) continue;
+      EXPECT_EQ(limit_of(other.place), is_none ? wire::kUnlimited : bytes);
+    }
+  }
+  void go(std::map<int, Living>::iterator one) {
+    leave(one->first);
+    living_.erase(one);
+  }
+  void expect_books() {
     std::map<core::TenantId, std::uint64_t> used;
-    for (const auto& [client, tenant] : clients) used[tenant] += 7;
+    for (const auto& [client, one] : living_) used[one.tenant] += kUsed;
     EXPECT_EQ(node_->accounts().count(), used.size());
     for (const auto& [tenant, bytes] : used) EXPECT_EQ(node_->accounts().used(tenant, kGpu), bytes);
-  };
-  for (int number = 1; number <= 200; ++number) {
-    const std::string key = "container:/" + std::to_string(draw(20));
-    const Tenant& tenant = join(number, key, std::to_string(1 + draw(999)), "");
-    living[number] = tenant.id;
-    const auto place = account(number);
-    const auto mapping = *os::SharedMapping::create(place.file, 0, sizeof(wire::AccountFile));
-    reinterpret_cast<wire::AccountFile*>(mapping.data())->slot[place.slot].used[0] = 7;
-    EXPECT_LT(place.slot, tenant.clients.size()) << "those of others who left are taken first";
-    if (draw(2) == 0) {
-      node_->set_limits(kStart, tenant.id, {MemoryWord::of({1 + draw(999), 0}), {}}, effects_);
-      EXPECT_EQ(limit_of(place), tenant.limits.memory().value->bytes);
-    }
-    while (living.size() > 50 || (living.size() > 1 && draw(3) == 0)) {
-      const auto gone = std::next(living.begin(), draw(static_cast<std::uint32_t>(living.size())));
-      leave(gone->first);
-      living.erase(gone);
-      expect_books_of(living);
-    }
-    expect_books_of(living);
   }
-  while (!living.empty()) {
-    leave(living.begin()->first);
-    living.erase(living.begin());
-    expect_books_of(living);
+  std::map<int, Living> living_;
+  std::uint32_t seed_ = 12345;
+};
+
+TEST_F(ManyTenantsTest, LeaveNothingBehind) {
+  start();
+  const std::size_t at_first = open_files();
+  for (int client = 1; client <= kClients; ++client) {
+    come(client);
+    while (draw(2) == 0) resize(draw_living()->second);
+    expect_books();
+    while (living_.size() > kAtOnce || (living_.size() > 1 && draw(3) == 0)) {
+      go(draw_living());
+      expect_books();
+    }
   }
+  while (!living_.empty()) {
+    go(draw_living());
+    expect_books();
+  }
+  EXPECT_TRUE(status_has(R"("caps_percent":0,)"));
   EXPECT_TRUE(status_has(R"("tenants":[]})"));
+  EXPECT_EQ(open_files(), at_first);
 }
 
 }  // namespace
