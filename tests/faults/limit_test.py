@@ -12,14 +12,11 @@ import socket
 import struct
 import unittest
 
-from fault_case import BUILD, SIGCONT, SIGKILL, SIGSTOP, FaultCase
+from fault_case import SIGCONT, SIGKILL, SIGSTOP
 from swap_daemon import ALL, ScriptedDaemon
+from told_case import GIB, MIB, NVML, Told
 from wire_client import encode
 
-MIB = 1 << 20
-GIB = 1 << 30
-NVML = BUILD / "lib/sim/libnvidia-ml.so.1"
-OUT_OF_MEMORY = 2
 # Sizes that every way takes as they are: units of VMM memory, and rows of 1000 bytes.
 SIZE = 2 * MIB * 125
 WAYS = ("plain", "pitched", "managed", "async", "pool", "created", "native")
@@ -56,35 +53,6 @@ class Account:
 
     def use(self, size, slot=1, gpu=0):
         struct.pack_into("<Q", self.words, self.place(slot, gpu), size)
-
-
-class Told(FaultCase):
-    """With tenants that do as they are told."""
-
-    scale = 8
-    time = 0.02
-
-    def take(self, tenant, way, size):
-        """Whether it was given."""
-        tenant.taken = getattr(tenant, "taken", 0) + 1
-        tenant.say(f"take {way} {size}")
-        result = int(tenant.wait_for_line("took", tenant.taken).split()[1])
-        self.assertIn(result, (0, OUT_OF_MEMORY))
-        return result == 0
-
-    def give(self, tenant):
-        tenant.given = getattr(tenant, "given", 0) + 1
-        tenant.say("give")
-        tenant.wait_for_line("gave", tenant.given)
-
-    def sizes(self, tenant):
-        """Total and free, on which all that are asked agree."""
-        tenant.asked = getattr(tenant, "asked", 0) + 1
-        tenant.say("sizes")
-        line = tenant.wait_for_line("sizes", tenant.asked)
-        total, free, *others = map(int, line.split()[1:])
-        self.assertEqual(others, [total, total, free, total - free])
-        return total, free
 
 
 class Scripted(ScriptedDaemon, Told):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tenant that allocates and frees in every way, word by word as the test says.
+#include <csignal>
 #include <map>
 #include <sstream>
 #include <vector>
@@ -16,6 +17,7 @@ namespace {
 struct Piece {
   CUdeviceptr address = 0;
   CUmemGenericAllocationHandle handle = 0;
+  std::size_t bytes = 0;
 };
 
 using Make = CUresult (*)(const Gpu& gpu, std::size_t bytes, Piece& piece);
@@ -65,6 +67,7 @@ class Holdings {
 
   CUresult take(const std::string& way, std::size_t bytes) {
     Piece piece;
+    piece.bytes = bytes;
     const CUresult result = kWays.at(way)(gpu_, bytes, piece);
     if (result == CUDA_SUCCESS) pieces_.push_back(piece);
     return result;
@@ -77,6 +80,13 @@ class Holdings {
     } else {
       NVS_MUST(gpu_->cuMemFree_v2(piece.address));
     }
+  }
+  // Where there is an address: it has to be on the GPU for that.
+  void write_all() const {
+    for (const Piece& piece : pieces_) {
+      if (piece.address != 0) NVS_MUST(gpu_->cuMemsetD8_v2(piece.address, 7, piece.bytes));
+    }
+    NVS_MUST(gpu_->cuCtxSynchronize());
   }
   void give_all() {
     while (!pieces_.empty()) give_last();
@@ -120,6 +130,21 @@ void say_all_sizes(const Gpu& gpu, const char* nvml) {
   say_sizes({total, free, device, memory.total, memory.free, memory.used});
 }
 
+// Takes and gives until the test says anything.
+void churn(Holdings& holdings, std::size_t bytes) {
+  std::uint64_t asked = 0;
+  std::uint64_t given = 0;
+  say("begun");
+  do {
+    ++asked;
+    if (holdings.take("plain", bytes) != CUDA_SUCCESS) continue;
+    ++given;
+    holdings.give_last();
+  } while (!told_to_stop());
+  wait_for_word();
+  say("churned " + std::to_string(asked) + " " + std::to_string(given));
+}
+
 // A word of the test; false: it was the last.
 bool obey(const Gpu& gpu, Holdings& holdings, const char* nvml, const std::string& line) {
   std::istringstream words(line);
@@ -139,6 +164,23 @@ bool obey(const Gpu& gpu, Holdings& holdings, const char* nvml, const std::strin
     while (holdings.take("plain", bytes) != CUDA_SUCCESS) {
     }
     say("took 0");
+  } else if (word == "churn") {
+    std::size_t bytes = 0;
+    words >> bytes;
+    churn(holdings, bytes);
+  } else if (word == "die") {
+    // In a call of the driver's that is made for the allocation; where there is no room for it now,
+    // when it is used.
+    std::string call, way;
+    std::size_t bytes = 0;
+    words >> call >> way >> bytes;
+    if (gpu.sim().cusimFailCall(call.c_str(), 0, 1, -SIGKILL) != 0) return false;
+    holdings.take(way, bytes);
+    holdings.write_all();
+    throw std::runtime_error("outlived " + call);
+  } else if (word == "write") {
+    holdings.write_all();
+    say("wrote");
   } else if (word == "give") {
     holdings.give_last();
     say("gave");
@@ -150,7 +192,8 @@ bool obey(const Gpu& gpu, Holdings& holdings, const char* nvml, const std::strin
 
 }  // namespace
 
-// limits NVML: take WAY BYTES, until BYTES, give, sizes, stop.
+// limits NVML: take WAY BYTES, until BYTES, churn BYTES, die CALL WAY BYTES, write, give, sizes,
+// stop.
 int limits(int argc, char** argv) {
   if (argc < 1) return 2;
   const Gpu gpu;
