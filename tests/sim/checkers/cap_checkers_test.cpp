@@ -81,9 +81,10 @@ TEST(Caps, FindsMoreThanTheCapAllowsOverall) {
 
 class Pair {
  public:
-  explicit Pair(std::unique_ptr<Checker> checker) : history_(std::move(checker)) {
+  explicit Pair(std::unique_ptr<Checker> checker, core::Share cap = kHalf)
+      : history_(std::move(checker)) {
     history_.join(1).join(2);
-    history_.step(core::CapSet{TenantId{1}, kHalf}).step(core::CapSet{TenantId{2}, kHalf});
+    history_.step(core::CapSet{TenantId{1}, cap}).step(core::CapSet{TenantId{2}, cap});
     history_.want(1, {open(1, 1, kCapped)}).want(2);
   }
   // Both have work: of each 100 ms the first has so many, and after the second nobody for `free`.
@@ -137,6 +138,17 @@ TEST(CapChanges, FindsOneThatIsNotRightAgain) {
   };
   EXPECT_EQ(judged(50).complaint(), "");
   expect_complaint(judged(47), "had");
+}
+
+// Where each of them is still within what one alone may be off.
+TEST(CapChanges, FindsTooLittleOrTooMuchOfAllTogether) {
+  const auto judged = [](core::Share cap, int first, Duration free) {
+    Pair pair(make_cap_changes(kQuiet), cap);
+    return pair.run(first, Duration::from_s(9), free).history();
+  };
+  EXPECT_EQ(judged(kHalf, 50, {}).complaint(), "");
+  expect_complaint(judged(kHalf, 49, ms(2)), "all together had");
+  expect_complaint(judged(kHalf / 25 * 24, 50, {}), "all together had");
 }
 
 TEST(Books, FindsACapThatIsLeftBehind) {
