@@ -91,15 +91,13 @@ std::vector<std::string> capacity_lines(const NodeStatus& node, std::size_t widt
                    {"VISIBLE", Align::right},
                    {"OTHER", Align::right},
                    {"SWAP-IDLE", Align::right}});
-  bool is_empty = true;
   for (const GpuStatus& gpu : node.gpus) {
     if (gpu.capacity_bytes == 0) continue;
-    is_empty = false;
     table.add({std::to_string(gpu.index), bytes_text(gpu.capacity_bytes),
                memory_text(gpu.visible_bytes), memory_text(gpu.other_bytes),
                seconds_text(gpu.swap_idle_s)});
   }
-  return is_empty ? std::vector<std::string>{} : table.lines(width);
+  return table.lines_if_any(width);
 }
 
 // Where the memory is of tenants that tell.
@@ -114,13 +112,11 @@ std::vector<std::string> memory_lines(const NodeStatus& node, std::size_t width)
                    {"FIXED", Align::right},
                    {"MANAGED", Align::right},
                    {"HOST", Align::right}});
-  bool is_empty = true;
   for (const TenantStatus& tenant : node.tenants) {
     for (const UseStatus& use : tenant.uses) {
       const std::uint64_t any = use.resident_bytes | use.swapped_bytes | use.fixed_bytes |
                                 use.managed_bytes | use.host_bytes;
       if (any == 0) continue;
-      is_empty = false;
       table.add({std::to_string(tenant.id), tenant.name, std::to_string(use.gpu),
                  bytes_text(use.memory_bytes), memory_text(use.resident_bytes),
                  memory_text(use.clean_bytes), memory_text(use.swapped_bytes),
@@ -128,7 +124,7 @@ std::vector<std::string> memory_lines(const NodeStatus& node, std::size_t width)
                  memory_text(use.host_bytes)});
     }
   }
-  return is_empty ? std::vector<std::string>{} : table.lines(width);
+  return table.lines_if_any(width);
 }
 
 // What swaps cost those that had some, in time that is billed to nobody.
@@ -139,18 +135,16 @@ std::vector<std::string> swap_lines(const NodeStatus& node, std::size_t width) {
                    {"SWAP-WAIT", Align::right},
                    {"COPIED-OUT", Align::right},
                    {"COPIED-IN", Align::right}});
-  bool is_empty = true;
   for (const TenantStatus& tenant : node.tenants) {
     for (const UseStatus& use : tenant.uses) {
       if (use.memory_wait_s < kSwapWaitLeast_s && (use.copied_out_bytes | use.copied_in_bytes) == 0)
         continue;
-      is_empty = false;
       table.add({std::to_string(tenant.id), tenant.name, std::to_string(use.gpu),
                  seconds_text(use.memory_wait_s), memory_text(use.copied_out_bytes),
                  memory_text(use.copied_in_bytes)});
     }
   }
-  return is_empty ? std::vector<std::string>{} : table.lines(width);
+  return table.lines_if_any(width);
 }
 
 // What they may have and had, if any of them has a limit.

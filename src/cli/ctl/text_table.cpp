@@ -125,4 +125,8 @@ std::vector<std::string> TextTable::lines(std::size_t width) const {
   return result;
 }
 
+std::vector<std::string> TextTable::lines_if_any(std::size_t width) const {
+  return rows_.empty() ? std::vector<std::string>{} : lines(width);
+}
+
 }  // namespace nvs::cli

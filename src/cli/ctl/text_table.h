@@ -40,6 +40,8 @@ class TextTable {
 
   // Title and rows, one line each; width 0: as wide as need be.
   std::vector<std::string> lines(std::size_t width) const;
+  // The same, or nothing at all if there is no row.
+  std::vector<std::string> lines_if_any(std::size_t width) const;
 
  private:
   std::vector<std::size_t> widths(std::size_t width) const;
