@@ -11,6 +11,10 @@ std::uint64_t less_by(std::uint64_t before, std::uint64_t after) {
   return before - std::min(before, after);
 }
 
+MemoryLevels levels_of(const HeldMemory& held) {
+  return {held.resident, held.away, held.clean, held.fixed};
+}
+
 }  // namespace
 
 MemoryTrace::MemoryTrace(std::size_t entries_max) : points_(entries_max), moves_(entries_max) {}
@@ -32,9 +36,10 @@ void MemoryTrace::hold(Instant now, core::ClientId client, core::GpuId gpu,
   const auto [known, is_new] = found->second.gpus.try_emplace(gpu);
   if (is_new) ++tenant.clients;
   const HeldMemory before = std::exchange(known->second, held);
-  tenant.held += held;
-  tenant.held -= before;
-  note_levels(now, key, tenant);
+  HeldMemory all = tenant.held;
+  all += held;
+  all -= before;
+  set_held(now, key, tenant, all);
   // What is allocated or freed is not moved: what moves is somewhere else than before.
   const std::uint64_t left =
       std::min(less_by(before.resident, held.resident), less_by(held.away, before.away));
@@ -51,8 +56,9 @@ void MemoryTrace::leave(Instant now, core::ClientId id) {
   for (const auto& [gpu, held] : found->second.gpus) {
     const auto on_gpu = tenants_.find({gpu, found->second.tenant});
     TenantOnGpu& tenant = on_gpu->second;
-    tenant.held -= held;
-    note_levels(now, on_gpu->first, tenant);
+    HeldMemory rest = tenant.held;
+    rest -= held;
+    set_held(now, on_gpu->first, tenant, rest);
     if (--tenant.clients > 0) continue;
     end_move(tenant);
     tenants_.erase(on_gpu);
@@ -60,11 +66,10 @@ void MemoryTrace::leave(Instant now, core::ClientId id) {
   clients_.erase(found);
 }
 
-void MemoryTrace::note_levels(Instant now, const Key& key, TenantOnGpu& tenant) {
-  const HeldMemory& held = tenant.held;
-  const MemoryLevels levels{held.resident, held.away, held.clean, held.fixed};
-  if (levels == tenant.levels) return;
-  tenant.levels = levels;
+void MemoryTrace::set_held(Instant now, const Key& key, TenantOnGpu& tenant,
+                           const HeldMemory& held) {
+  const MemoryLevels levels = levels_of(held);
+  if (levels_of(std::exchange(tenant.held, held)) == levels) return;
   const bool is_close = tenant.point && now - tenant.point_at < kPointsApart;
   if (MemoryPoint* point = is_close ? points_.find(*tenant.point) : nullptr) {
     point->levels = levels;
@@ -105,7 +110,8 @@ MemoryExtract MemoryTrace::last(Instant now, Duration last, std::size_t max) con
   for (const auto& [key, tenant] : tenants_) {
     if (tenant.point && tenant.point_at < since) {
       // Nothing has changed since then.
-      extract.points.insert(extract.points.begin(), {key.first, key.second, since, tenant.levels});
+      extract.points.insert(extract.points.begin(),
+                            {key.first, key.second, since, levels_of(tenant.held)});
     }
     if (tenant.move && tenant.move->end >= since) extract.moves.push_back(*tenant.move);
   }

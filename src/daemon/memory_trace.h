@@ -77,7 +77,6 @@ class MemoryTrace {
   };
   struct TenantOnGpu {
     HeldMemory held = {};       // by all of them
-    MemoryLevels levels = {};   // of that
     std::uint64_t clients = 0;  // that have told; with the last one it goes
     Instant heard;
     Instant point_at;
@@ -86,7 +85,7 @@ class MemoryTrace {
   };
 
   void leave(Instant now, core::ClientId client);
-  void note_levels(Instant now, const Key& key, TenantOnGpu& tenant);
+  void set_held(Instant now, const Key& key, TenantOnGpu& tenant, const HeldMemory& held);
   void follow_move(Instant now, const Key& key, TenantOnGpu& tenant, MemoryMove::Way way,
                    std::uint64_t bytes);
   void end_move(TenantOnGpu& tenant);
