@@ -114,6 +114,13 @@ class FaultCase(unittest.TestCase):
         self.assertTrue(answer["ok"], answer)
         return answer.get("result")
 
+    def nvsharectl(self, *words):
+        """What it prints."""
+        command = [str(BUILD / "bin/nvsharectl"), "--folder", str(self.folder), *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
     def status(self):
         return self.ask(command="status")
 

@@ -12,11 +12,10 @@ import json
 import os
 import random
 import re
-import subprocess
 import sys
 import unittest
 
-from fault_case import BUILD, SIGKILL, open_files
+from fault_case import SIGKILL, open_files
 from scrape import scrape
 from tenant import PATIENCE_S
 from told_case import MIB, NVML, Told
@@ -79,20 +78,14 @@ class Books(Told):
 
     # What the administrator has.
 
-    def ctl(self, *words):
-        command = [str(BUILD / "bin/nvsharectl"), "--folder", str(self.folder), *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
     def told(self):
         """The whole status, as people get it."""
-        return json.loads(self.ctl("status", "-o", "json"))
+        return json.loads(self.nvsharectl("status", "-o", "json"))
 
     def set_limit(self, guest, limit):
         guest.limit = limit
         (row,) = (row for row in self.rows() if row["clients"][0]["pid"] == guest.tenant.pid)
-        self.ctl("set", "memory", "none" if limit is None else str(limit), str(row["id"]))
+        self.nvsharectl("set", "memory", "none" if limit is None else str(limit), str(row["id"]))
 
     def rows(self):
         return self.status()["tenants"]

@@ -10,10 +10,9 @@ import json
 import math
 import re
 import socket
-import subprocess
 import unittest
 
-from fault_case import BUILD, FaultCase
+from fault_case import FaultCase
 from scrape import scrape
 from tenant import PATIENCE_S
 
@@ -157,12 +156,6 @@ class Swapping(MetricsCase):
             self.assertLessEqual(max(levels[f"{name} resident"]), 400 * MIB)
             self.assertGreater(max(levels[f"{name} swapped"]), 0)
         self.assertEqual({values[-1] for values in levels.values()}, {0}, "they have left")
-
-    def nvsharectl(self, *arguments):
-        command = [str(BUILD / "bin/nvsharectl"), "--folder", str(self.folder), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
 
 
 if __name__ == "__main__":
