@@ -157,6 +157,16 @@ void expect_no_drift(const std::vector<Reckoning>& all, double part) {
   }
 }
 
+// After the last change, for as long as nothing changes.
+void expect_right_end(const std::vector<Reckoning>& all) {
+  const Reckoning& changed = all[all.size() - 2];
+  const double span_ms = (all.back().at_s - changed.at_s) * 1e3;
+  for (std::uint32_t i = 0; i < kTenants; ++i) {
+    const double ahead_ms = all.back().ahead_ms[i] - changed.ahead_ms[i];
+    EXPECT_NEAR(ahead_ms / span_ms * 100, 0, 1) << "tenant " << i + 1;
+  }
+}
+
 // What two may have saved, or still have to save, before they run: quanta are 50 ms at most.
 constexpr double kQuanta_ms = 100;
 
@@ -167,6 +177,7 @@ TEST(CappedWorlds, AThousandChangesLeaveNothingBehind) {
   constexpr double kCutOff_ms = 5;
   expect_right_spans(all, kChanges, -kQuanta_ms - kCutOff_ms * kChanges, kQuanta_ms);
   expect_no_drift(all, 0.01);
+  expect_right_end(all);
 }
 
 // From each of them to the next everybody has what is due, in six seconds and in the twenty after
@@ -175,6 +186,7 @@ TEST(CappedWorlds, AfterEachChangeSharesAreRight) {
   const std::vector<Reckoning> all = reckon(1000, Duration::from_s(6));
   expect_right_spans(all, 1, -kQuanta_ms, kQuanta_ms);
   expect_no_drift(all, 0.001);
+  expect_right_end(all);
 }
 
 }  // namespace

@@ -106,25 +106,27 @@ class CapChanges : public Checker {
     return ledger.quota().accounts(id) > 0;
   }
 
-  // Somebody has not had its share for a while, beside others without caps, and gets it now.
-  static bool is_owed(const Ledger& ledger, core::GpuId id) {
+  template <class Is>
+  static bool is_any(const Ledger& ledger, core::GpuId id, Is is) {
     for (std::size_t number = 0; number < ledger.tenants().size(); ++number) {
       const core::TenantId tenant{number};
-      if (!ledger.quota().has_account(tenant, id)) continue;
-      const double most = cap_slack_ns(ledger, tenant, id);
-      if (ledger.quota().credit(tenant, id).most > most) return true;
+      if (ledger.quota().has_account(tenant, id) && is(tenant)) return true;
     }
     return false;
   }
 
+  // Somebody has not had its share for a while, beside others without caps, and gets it now.
+  static bool is_owed(const Ledger& ledger, core::GpuId id) {
+    return is_any(ledger, id, [&](core::TenantId tenant) {
+      return ledger.quota().credit(tenant, id).most > cap_slack_ns(ledger, tenant, id);
+    });
+  }
+
   // Somebody had far too much, because it did not drain, and pays it back; no change forgives that.
   static bool owes(const Ledger& ledger, core::GpuId id) {
-    for (std::size_t number = 0; number < ledger.tenants().size(); ++number) {
-      const core::TenantId tenant{number};
-      if (!ledger.quota().has_account(tenant, id)) continue;
-      if (ledger.quota().credit(tenant, id).least < -cap_slack_ns(ledger, tenant, id)) return true;
-    }
-    return false;
+    return is_any(ledger, id, [&](core::TenantId tenant) {
+      return ledger.quota().credit(tenant, id).least < -cap_slack_ns(ledger, tenant, id);
+    });
   }
 
   void begin(const Ledger& ledger, core::GpuId id) {
