@@ -84,6 +84,7 @@ void use(int gpu, Use how) {
       while (!gate::begin_close(gpu)) {
       }
       mine.phase = Phase::closed;
+      mine.marked = true;
       if (how == Use::soon) events::times().begin_first_wait(gpu);
       if (announce(gpu)) {
         if (how == Use::soon) tell_want(gpu);
@@ -138,6 +139,7 @@ bool announce(int gpu) {
 
 void note_closed(int gpu) {
   gpus[gpu].phase = Phase::closed;
+  gpus[gpu].marked = true;
   if (wanted[gpu].load()) events::times().begin_wait(gpu);
 }
 
@@ -162,6 +164,7 @@ void set_gate_bounded() {
 
 void lift_bound(int gpu) {
   gpus[gpu].bounded = false;
+  gpus[gpu].marked = false;
   gpus[gpu].bounded_alone_ns = 0;
   flow::set_bound(gpu, 0);
   set_gate_bounded();

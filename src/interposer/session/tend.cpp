@@ -52,8 +52,9 @@ constexpr std::int64_t kRefuseAfter_ns = 500 * kMillisecond_ns;
 // kernels are probably long, and whoever is let in meanwhile has more than its share.
 constexpr std::int64_t kCappedStallAfter_ns = 300 * kMillisecond_ns;
 constexpr std::int64_t kCappedRefuseAfter_ns = 2 * kSecond_ns;
-// A queue without a bound has no marks, and nobody sees it get on. Whoever is let in by mistake
-// makes it longer, so that is done ever more seldom; but often enough that nothing is refused.
+// What was queued without a bound has no marks, and nobody sees it get on. Whoever is let in by
+// mistake makes the queue longer, so that is done ever more seldom; but often enough that nothing
+// is refused.
 constexpr int kStallsUnseen = 4;
 static_assert(kStallAfter_ns << kStallsUnseen < kRefuseAfter_ns);
 // We look every few milliseconds, so that a process between whose looks this goes by was not run.
@@ -137,7 +138,7 @@ bool is_for_cap(const Gpu& mine) { return mine.capped && !mine.awaited; }
 // Somebody was let in, which alone does not show that the GPU gets on.
 int stalls_after_let_in(const Gpu& mine) {
   if (is_for_cap(mine)) return mine.drain.stalls;
-  return mine.bounded ? 0 : std::min(mine.drain.stalls, kStallsUnseen);
+  return mine.marked ? 0 : std::min(mine.drain.stalls, kStallsUnseen);
 }
 
 void note_progress(int gpu, std::int64_t now_ns, const flow::Look* look) {

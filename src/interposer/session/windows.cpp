@@ -32,6 +32,7 @@ void set_terms(int gpu, const wire::Open& message) {
   mine.bounded = (message.flags & wire::kBounded) != 0 && message.queue_bound_ns != 0;
   mine.awaited = (message.flags & wire::kAwaited) != 0;
   mine.capped = (message.flags & wire::kCapped) != 0;
+  mine.marked = mine.marked && mine.bounded;
   mine.bounded_alone_ns = 0;
   flow::set_bound(gpu, mine.bounded ? static_cast<std::int64_t>(message.queue_bound_ns) : 0);
   set_gate_bounded();
