@@ -25,6 +25,7 @@ struct OpenWindow {
   GpuId gpu;
   GrantId grant;
   WindowTerms terms;
+  bool took_over = false;  // another tenant had the GPU before
 };
 // Other terms for a window that stays open.
 struct ChangeTerms {

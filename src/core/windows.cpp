@@ -98,7 +98,8 @@ void open_gate(Node& node, Gate& gate) {
     it.let_in = false;
     it.grant = node.fresh_grant();
   });
-  node.emit(OpenWindow{gate.client, gate.seat->gpu->id, gate.grant, gate.seat->terms});
+  const Seat& seat = *gate.seat;
+  node.emit(OpenWindow{gate.client, seat.gpu->id, gate.grant, seat.terms, seat.took_over});
 }
 
 // What it could not use because it lacked another GPU is gone: it does not catch up with all of it.

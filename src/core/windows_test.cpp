@@ -3,6 +3,7 @@
 #include "core/windows.h"
 
 #include <sstream>
+#include <variant>
 
 #include <gtest/gtest.h>
 
@@ -135,6 +136,23 @@ TEST(Windows, SwitchesAreChargedToWhoWakes) {
   // It asks 6666 times, for a fifteenth of the GPU, but each switch costs the other far more.
   EXPECT_LT(node.opened(2), 5000);
   EXPECT_LT(node.used(2), Duration::from_ms(100));
+}
+
+TEST(Windows, ATenantIsToldWhetherAnotherHadTheGpuBefore) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 2);
+  const auto took_over = [&node](int client) {
+    node.want(client);
+    const auto& open = std::get<OpenWindow>(node.effects().front());
+    node.drained(client);
+    return open.took_over;
+  };
+  EXPECT_FALSE(took_over(1)) << "nobody had it";
+  EXPECT_FALSE(took_over(1));
+  EXPECT_TRUE(took_over(2));
+  EXPECT_FALSE(took_over(2));
+  EXPECT_TRUE(took_over(1));
 }
 
 TEST(Windows, WhoeverLostItsWindowWaitsForTheOneItWasEndedFor) {

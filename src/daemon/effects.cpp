@@ -11,7 +11,9 @@ class Sender {
  public:
   explicit Sender(Session& session) : session_(session) {}
 
-  Session::Output operator()(const core::OpenWindow& open) const { return open_with(open); }
+  Session::Output operator()(const core::OpenWindow& open) const {
+    return open_with(open, open.took_over ? wire::u32{wire::kTookOver} : 0U);
+  }
   // Open again with the same grant: only the terms are new to the client.
   Session::Output operator()(const core::ChangeTerms& change) const { return open_with(change); }
   Session::Output operator()(const core::CloseWindow& close) const {
@@ -49,8 +51,9 @@ class Sender {
   }
 
   template <class Effect>
-  Session::Output open_with(const Effect& effect) const {
+  Session::Output open_with(const Effect& effect, wire::u32 flags = 0) const {
     wire::Open message;
+    message.flags = flags;
     message.ordinal = ordinal_of(effect.gpu);
     if (effect.terms.bounded()) {
       message.flags |= wire::kBounded;

@@ -37,6 +37,11 @@ TEST_F(EffectsTest, OpenTellsTheTermsUnderTheClientsNumber) {
   EXPECT_EQ(open.queue_bound_ns, 5'000'000U);
 }
 
+TEST_F(EffectsTest, OpenTellsWhetherAnotherHadTheGpu) {
+  send(core::OpenWindow{kClient, kGpu, kGrant, {}, true});
+  EXPECT_EQ(client_.expect<wire::Open>().flags, wire::kTookOver);
+}
+
 TEST_F(EffectsTest, NewTermsAreAnOpenWithTheSameGrant) {
   send(core::ChangeTerms{kClient, kGpu, kGrant, {.queue_bound = {}, .awaited = true}});
   const auto open = client_.expect<wire::Open>();

@@ -86,7 +86,8 @@ enum UseGpuFlag : u32 {
 enum OpenFlag : u32 {
   kBounded = 1,
   kAwaited = 2,
-  kCapped = 4,  // its time is counted: say at once when idle, and since when
+  kCapped = 4,    // its time is counted: say at once when idle, and since when
+  kTookOver = 8,  // another tenant had the GPU before: it turns to this one first
 };
 enum HoldsFlag : u32 {
   kShort = 1,    // the driver has no memory left, although less than what is allowed is used

@@ -26,8 +26,9 @@ struct Line {
   os::FutexLock lock;  // guards everything below but the atomics
   std::atomic<std::int64_t> bound_ns;
   std::atomic<std::int64_t> opened_ns;
-  std::atomic<std::int64_t> wanted_ns;  // when a thread was the first to find the gate closed
-  std::atomic<std::uint32_t> losses;    // how often track was lost
+  std::atomic<std::int64_t> turning_ns;  // what the GPU then needs to turn to us
+  std::atomic<std::int64_t> wanted_ns;   // when a thread was the first to find the gate closed
+  std::atomic<std::uint32_t> losses;     // how often track was lost
   Queue queue;
   // Every submission since the GPU was last seen empty has a mark behind it, or will have one;
   // unless track was lost since.
@@ -126,7 +127,8 @@ void submit(Line& line, std::int64_t now_ns, CUstream stream, std::uint64_t kind
     const std::int64_t opened_ns = line.opened_ns.load();
     const bool in_window = since_ns >= opened_ns;
     if (!in_window) line.queue.opened(opened_ns);
-    const std::int64_t paused_ns = now_ns - (in_window ? since_ns : opened_ns);
+    const std::int64_t paused_ns =
+        in_window ? now_ns - since_ns : now_ns - opened_ns + line.turning_ns.load();
     // Until a window is taken up is never the program's work, however short that is.
     const bool is_pause = !in_window || paused_ns >= kPause_ns;
     if (is_pause && knows_all(line)) line.paused_ns.fetch_add(paused_ns);
@@ -184,7 +186,10 @@ void lose_track(int gpu) { lines[gpu].losses.fetch_add(1); }
 
 void gate_met_closed(int gpu) { lines[gpu].wanted_ns.store(clock_ns()); }
 
-void window_opened(int gpu) { lines[gpu].opened_ns.store(clock_ns()); }
+void window_opened(int gpu, bool took_over) {
+  lines[gpu].turning_ns.store(took_over ? kTurnToUs_ns : 0);
+  lines[gpu].opened_ns.store(clock_ns());
+}
 
 Room ask(int gpu, CUstream stream, std::uint64_t kind) {
   Line& line = lines[gpu];

@@ -16,7 +16,7 @@ void set_bound(int gpu, std::int64_t bound_ns);
 // What the gate has to do with the program's pauses: a thread was the first to find it closed, and
 // it has opened.
 void gate_met_closed(int gpu);
-void window_opened(int gpu);
+void window_opened(int gpu, bool took_over);
 
 // Before a submission: may it be made? If so it is counted, where there is a bound.
 struct Room {
@@ -54,7 +54,8 @@ bool look(int gpu, Look& result);
 
 // A program without work for so long has paused: what is shorter is part of its work.
 inline constexpr std::int64_t kPause_ns = 200'000;
-// All its pauses in windows that have ended, added up, with what went by until each was taken up.
+// All its pauses in windows that have ended, added up, with what went by until each was taken up
+// and the GPU had turned to us.
 std::int64_t paused_ns(int gpu);
 
 // Everything that was submitted is done: a synchronisation has shown it, unless a window opened or

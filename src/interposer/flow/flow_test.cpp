@@ -7,6 +7,7 @@
 #include "interposer/flow/test_events.h"
 #include "interposer/gate/gate.h"
 #include "interposer/gate/gated_call.h"
+#include "interposer/resolve/clock.h"
 #include "os/linux_calls.h"
 
 namespace nvs::interposer {
@@ -79,7 +80,7 @@ TEST_F(Flow, TimeWithoutABoundLosesTrack) {
 
 TEST_F(Flow, ADrainThatComesTooLateLeavesTheNextWindowsMarks) {
   const flow::Moment before = flow::now(0);
-  flow::window_opened(0);
+  flow::window_opened(0, false);
   fake.complete = false;
   submit();
   flow::emptied(0, before);
@@ -134,10 +135,26 @@ TEST_F(Flow, TimeUntilAWindowIsTakenUpIsNoWork) {
   submit();
   EXPECT_TRUE(look().done);
   const std::int64_t before_ns = flow::paused_ns(0);
-  flow::window_opened(0);
+  flow::window_opened(0, false);
   os::sleep_ns(1);
   submit();
   EXPECT_GT(flow::paused_ns(0), before_ns);
+}
+
+// Nor is what the GPU needs to turn to us; where nobody else had it, it does not have to.
+TEST_F(Flow, WhatTheGpuNeedsToTurnIsNoWork) {
+  const auto no_work_ns = [](bool took_over) {
+    EXPECT_TRUE(look().done);
+    const std::int64_t before_ns = flow::paused_ns(0);
+    flow::window_opened(0, took_over);
+    submit();
+    return flow::paused_ns(0) - before_ns;
+  };
+  submit();
+  const std::int64_t begin_ns = clock_ns();
+  const std::int64_t alone_ns = no_work_ns(false);
+  EXPECT_LE(alone_ns, clock_ns() - begin_ns);
+  EXPECT_GE(no_work_ns(true), flow::kTurnToUs_ns);
 }
 
 TEST_F(Flow, WhoWaitsForRoomSleepsWhileThereIsEnoughQueued) {

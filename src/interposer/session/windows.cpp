@@ -159,7 +159,7 @@ void open_window(const wire::Open& message) {
     mine.opened_ns = clock_ns();
     mine.ready_ns = 0;
     wanted[gpu].store(false);
-    flow::window_opened(gpu);
+    flow::window_opened(gpu, (message.flags & wire::kTookOver) != 0);
   }
   set_terms(gpu, message);
   open_gate(gpu);
