@@ -107,6 +107,10 @@ TEST(Presence, LastsForAWhileAfterTheLastOneLeft) {
   presence.forget(TenantId{2}, at_ms(9));
   EXPECT_EQ(presence.until(at_ms(10)), at_ms(5) + kPresence);
   EXPECT_EQ(presence.until(at_ms(5) + kPresence), std::nullopt);
+  presence.expect(at_ms(7));
+  EXPECT_EQ(presence.until(at_ms(10)), at_ms(7) + kPresence);
+  presence.left(TenantId{3}, at_ms(8));
+  EXPECT_EQ(presence.until(at_ms(10)), at_ms(8) + kPresence);
 }
 
 TEST(Residency, TurnsAreForSerialModeOnly) {

@@ -81,7 +81,9 @@ class Handler {
     Gate* gate = need_gate(event.client, event.gpu);
     if (gate == nullptr || gate->state != GateState::closed) return;
     Seat& seat = *gate->seat;
-    const Gpu& gpu = *seat.gpu;
+    Gpu& gpu = *seat.gpu;
+    // Others may have run without a daemon too, and be here in a moment.
+    gpu.presence.expect(node_.now);
     if (gpu.open != nullptr && is_kept(*gpu.open)) end_window_here(node_, *gpu.open);
     const bool free = !gpu.has_windows() || (gpu.holders.empty() && gpu.reserved == nullptr);
     const bool may_hold = free && !lacks_quota(seat);

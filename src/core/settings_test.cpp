@@ -114,7 +114,7 @@ TEST(FoundOpen, TheFirstGoesOnAndTheOthersAreClosed) {
   SimNode node;
   for (int i = 1; i <= 3; ++i) node.join(i, i);
   node.found_open(1);
-  EXPECT_EQ(node.effects_text(), "open client=1 gpu=0 grant=1\n");
+  EXPECT_EQ(node.effects_text(), "open client=1 gpu=0 grant=1 bounded queue_us=6666\n");
   node.found_open(2);
   EXPECT_EQ(node.effects_text(),
             "close client=2 gpu=0 grant=2\nterms client=1 gpu=0 grant=1 bounded\n");
@@ -124,6 +124,19 @@ TEST(FoundOpen, TheFirstGoesOnAndTheOthersAreClosed) {
   EXPECT_FALSE(node.is_open(3)) << "the second has not drained yet";
   node.drained(2);
   EXPECT_TRUE(node.is_open(3));
+}
+
+// After a restart of the daemon all come back, but not at once: a queue without a bound would be
+// seconds deep when the second is here.
+TEST(FoundOpen, OthersMayBeOnTheirWay) {
+  SimNode node;
+  node.join(1, 1);
+  node.found_open(1);
+  EXPECT_EQ(node.effects_text(), "open client=1 gpu=0 grant=1 bounded queue_us=6666\n");
+  node.pass(kPresence - Duration::from_ns(1));
+  EXPECT_EQ(node.take_trace().find("terms"), std::string::npos);
+  node.pass(Duration::from_ns(1));
+  EXPECT_EQ(node.effects_text(), "terms client=1 gpu=0 grant=1\n") << "it is alone";
 }
 
 TEST(FoundOpen, APausedTenantIsClosed) {
