@@ -32,10 +32,11 @@ struct GateMemory {
   std::uint64_t fixed = 0;
   std::uint64_t asked = 0;
   Allowances allowances;
-  bool shared = false;    // as it was last told
-  bool stuck = false;     // it had to move something, and nothing moved for a while
-  Instant moved;          // when something did, or when it was told to
-  bool is_short = false;  // it said since then that the driver has nothing for it
+  bool shared = false;      // as it was last told
+  bool stuck = false;       // it had to move something, and nothing moved for a while
+  Instant moved;            // when something did, or when it was told to
+  bool is_faulted = false;  // it cannot run or move anything any more
+  bool is_short = false;    // it said since then that the driver has nothing for it
   // That was so for a while: until then it gets no more than it has, and others come first.
   std::optional<Instant> starves_until;
 

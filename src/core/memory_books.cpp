@@ -134,6 +134,7 @@ void note_held(Gate& gate, const MemoryHeld& told, Instant now) {
   memory.away = event.away;
   memory.fixed = event.fixed;
   memory.asked = event.asked;
+  memory.is_faulted = event.is_faulted;
 }
 
 void note_shortage(Gpu& gpu, const Gate& gate, std::uint64_t number, Instant now) {
@@ -188,8 +189,8 @@ std::optional<Instant> stalls_at(const Gpu& gpu) {
 }
 
 bool stays_put(const Gate& gate) {
-  return gate.memory.stuck || gate.state == GateState::loose || gate.state == GateState::late ||
-         gate.state == GateState::silent;
+  return gate.memory.stuck || gate.memory.is_faulted || gate.state == GateState::loose ||
+         gate.state == GateState::late || gate.state == GateState::silent;
 }
 
 bool asks_for_more(const Seat& seat) {

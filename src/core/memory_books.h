@@ -29,7 +29,8 @@ void note_time_passed(Gpu& gpu, Instant now);
 // When that will be so, if nothing happens.
 std::optional<Instant> stalls_at(const Gpu& gpu);
 
-// What it has can be neither moved nor counted on to shrink: it does not answer, or does not drain.
+// What it has can be neither moved nor counted on to shrink: it does not answer, does not drain, or
+// is lost.
 bool stays_put(const Gate& gate);
 
 bool asks_for_more(const Seat& seat);

@@ -264,5 +264,57 @@ TEST_F(Starving, TriesOnByItselfWhereNobodyNeedsTheRoom) {
   EXPECT_TRUE(node.is_open(1));
 }
 
+TEST_F(Shortages, WhatALostOneHasStaysAndTheOthersTakeTurnsBesideIt) {
+  for (int client = 1; client <= 3; ++client) node.join(client, client);
+  has(1, 6);
+  has(2, 0, 7);
+  has(3, 0, 7);
+  node.want(1);
+  ASSERT_TRUE(node.is_open(1));
+  faults(1);
+  node.drained(1);
+  EXPECT_EQ(node.seat(1).state, TenantState::faulted);
+  node.saturate(2);
+  node.saturate(3);
+  pass_ms(20'000);
+  EXPECT_EQ(node.seat(1).fixed, 6 * kGiB);
+  EXPECT_EQ(allowed(1), 0U) << "it takes nothing any more";
+  EXPECT_TRUE(is_complete(2) != is_complete(3)) << "one of them fits beside it";
+  EXPECT_GT(node.seat(2).windows, 0U);
+  EXPECT_GT(node.seat(3).windows, 0U);
+  EXPECT_LE(committed(), 16U);
+  leave(1);
+  pass_ms(2000);
+  EXPECT_TRUE(is_complete(2) && is_complete(3)) << "all of it is free again";
+}
+
+TEST_F(Shortages, WhatIsTooLargeBesideALostOneWaitsForItsEnd) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 6);
+  faults(1);
+  has(2, 0, 12);
+  node.want(2);
+  pass_ms(2000);
+  EXPECT_TRUE(node.seat(2).too_large);
+  EXPECT_EQ(node.seat(2).state, TenantState::swapped) << "and is seen to wait";
+  leave(1);
+  pass_ms(2000);
+  EXPECT_TRUE(is_complete(2));
+  EXPECT_TRUE(node.is_open(2));
+}
+
+TEST_F(Shortages, ALostOneThatBeginsAnewIsLikeAnyOther) {
+  node.join(1, 1);
+  has(1, 6);
+  faults(1);
+  EXPECT_EQ(node.seat(1).state, TenantState::faulted);
+  held[{1, 0}].is_faulted = false;
+  has(1, 0);
+  EXPECT_EQ(node.seat(1).state, TenantState::idle);
+  node.want(1);
+  EXPECT_TRUE(node.is_open(1));
+}
+
 }  // namespace
 }  // namespace nvs::core

@@ -23,6 +23,7 @@ class MemoryTest : public testing::Test {
     std::uint64_t away = 0;
     std::uint64_t fixed = 0;
     std::uint64_t asked = 0;
+    bool is_faulted = false;
   };
 
   explicit MemoryTest(int gpus = 1, GpuPolicy policy = {}) : node(gpus, policy) {
@@ -36,18 +37,28 @@ class MemoryTest : public testing::Test {
     const Held& it = held[key];
     node.step(MemoryHeld{ClientId(static_cast<std::uint64_t>(key.first)),
                          GpuId(static_cast<std::uint32_t>(key.second)), it.number, it.resident,
-                         it.away, it.fixed, it.asked, is_short});
+                         it.away, it.fixed, it.asked, is_short, it.is_faulted});
   }
   // All in GiB.
   void has(int client, std::uint64_t resident, std::uint64_t away = 0, std::uint64_t fixed = 0,
            int gpu = 0) {
-    held[{client, gpu}] = {held[{client, gpu}].number, resident * kGiB, away * kGiB, fixed * kGiB,
-                           held[{client, gpu}].asked};
+    held[{client, gpu}] = {held[{client, gpu}].number,
+                           resident * kGiB,
+                           away * kGiB,
+                           fixed * kGiB,
+                           held[{client, gpu}].asked,
+                           held[{client, gpu}].is_faulted};
     tell({client, gpu});
   }
   void asks(int client, std::uint64_t gib, int gpu = 0) {
     held[{client, gpu}].asked = gib * kGiB;
     tell({client, gpu});
+  }
+  // Its contexts are lost: what it has stays where it is.
+  void faults(int client) {
+    Held& it = held[{client, 0}];
+    it = {it.number, 0, 0, it.fixed + it.resident, 0, true};
+    tell({client, 0});
   }
   // The driver has not what the client may have.
   void lacks(int client) {

@@ -23,6 +23,7 @@ enum class TenantState : std::uint8_t {
   paused,
   swapped,    // waits until its memory has been brought in
   throttled,  // has had its share for now
+  faulted,    // its contexts are lost, and what it has stays until it ends
 };
 
 struct TenantOnGpu {

@@ -15,16 +15,24 @@ bool is_loose(const Seat& seat) {
                      [](const Gate* gate) { return gate->refused; });
 }
 
+bool is_faulted(const Seat& seat) {
+  return std::any_of(seat.gates.begin(), seat.gates.end(),
+                     [](const Gate* gate) { return gate->memory.is_faulted; });
+}
+
 TenantState state_of(const Seat& seat) {
   if (seat.hold == Hold::closing) return TenantState::draining;
   if (seat.hold == Hold::open) {
     return seat.busy > 0 ? TenantState::running : TenantState::idle;
   }
   if (seat.silent > 0) return TenantState::unresponsive;
+  if (is_faulted(seat)) return TenantState::faulted;
   if (is_loose(seat)) return TenantState::loose;
   if (seat.tenant->paused) return TenantState::paused;
   if (seat.waiting) return TenantState::waiting;
-  if (seat.memory.waits) return TenantState::swapped;
+  // What never fits beside what others keep waits for their end.
+  const bool waits_for_room = seat.memory.impossible && seat.wanting > 0;
+  if (seat.memory.waits || waits_for_room) return TenantState::swapped;
   if (seat.quota.waits) return TenantState::throttled;
   return seat.beside > 0 ? TenantState::draining : TenantState::idle;
 }
