@@ -31,7 +31,7 @@ Tenant& ClientTable::add_tenant(Tenant tenant) {
 
 void ClientTable::add_client(core::ClientId client, core::TenantId tenant, pid_t pid) {
   tenants_.at(tenant).clients.push_back(client);
-  const bool is_new = clients_.emplace(client, Client{tenant, pid, {}}).second;
+  const bool is_new = clients_.emplace(client, Client{tenant, pid, {}, {}}).second;
   NVS_ASSERT(is_new);
 }
 

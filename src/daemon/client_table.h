@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -48,6 +49,7 @@ struct Client {
   core::TenantId tenant{};
   pid_t pid = 0;
   std::map<core::GpuId, std::uint64_t> memory_bytes;  // as it says
+  std::set<core::GpuId> faults;                       // on which the log says that it had one
 };
 
 class ClientTable {

@@ -83,7 +83,8 @@ core::MemoryHeld memory_held(core::ClientId client, core::GpuId gpu, const wire:
           .away = holds.away,
           .fixed = holds.fixed,
           .asked = holds.asked,
-          .is_short = (holds.flags & wire::kShort) != 0};
+          .is_short = (holds.flags & wire::kShort) != 0,
+          .is_faulted = (holds.flags & wire::kFaulted) != 0};
 }
 
 Verdict Messages::take(Instant now, const Sender& sender, wire::Type type, const void* packet,
@@ -234,6 +235,7 @@ Verdict Messages::take_message(const Context& context, const wire::Holds& holds)
   if (!session.is_declared(holds.ordinal)) return garbage(kUnnamedGpu);
   const auto gpu = session.gpu_of(holds.ordinal);
   if (!gpu) return std::nullopt;
+  if ((holds.flags & wire::kFaulted) != 0) node_.note_fault(session.id(), *gpu, holds.fixed);
   node_.hold(context.now, session.id(), *gpu, held_memory(holds));
   node_.step(context.now, memory_held(session.id(), *gpu, holds), context.effects);
   return std::nullopt;

@@ -72,6 +72,28 @@ TEST_F(MessagesTest, AWantOpensAndADrainThatWaitsIsAWantToo) {
   EXPECT_NE(only_effect<core::OpenWindow>(), nullptr) << "it still wants";
 }
 
+TEST_F(MessagesTest, AFaultIsShownAndLoggedOnce) {
+  ASSERT_FALSE(take(use(4, 1)));
+  wire::Holds holds;
+  holds.ordinal = 4;
+  holds.flags = wire::kFaulted;
+  holds.fixed = 1 << 20;
+  ::testing::internal::CaptureStderr();
+  ASSERT_FALSE(take(holds));
+  EXPECT_NE(node_.status(kNow, {}).find(R"("state":"faulted")"), std::string::npos);
+  holds.fixed = 2 << 20;
+  ASSERT_FALSE(take(holds));
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const std::string words = "has lost its contexts";
+  const std::size_t first = log.find(words);
+  ASSERT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(log.find(words, first + 1), std::string::npos) << log;
+  holds = {};
+  holds.ordinal = 4;
+  ASSERT_FALSE(take(holds));
+  EXPECT_NE(node_.status(kNow, {}).find(R"("state":"idle")"), std::string::npos);
+}
+
 // The next one is then told at once that somebody waits, and not a message later.
 TEST_F(MessagesTest, ADrainThatWaitsIsAWantFirst) {
   ASSERT_FALSE(take(use(4, 1)));

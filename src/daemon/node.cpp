@@ -32,6 +32,17 @@ void Node::hold(Instant now, core::ClientId client, core::GpuId gpu, const HeldM
   if (const auto held = memory_.held(client, gpu)) memory_trace_.hold(now, client, gpu, *held);
 }
 
+void Node::note_fault(core::ClientId id, core::GpuId gpu, std::uint64_t fixed_bytes) {
+  Client& client = clients_.client(id);
+  if (!client.faults.insert(gpu).second) return;
+  log(Level::warning, "a process has lost its contexts: what it has on the GPU stays until it ends",
+      {{"tenant", clients_.at(client.tenant).name},
+       {"client", static_cast<std::uint64_t>(id)},
+       {"pid", client.pid},
+       {"gpu", gpus_.at(gpu).gpu.uuid},
+       {"fixed_mib", fixed_bytes >> 20U}});
+}
+
 core::GpuPolicy Node::initial_policy(const Gpu& gpu) const {
   const auto set = saved_.gpus.find(gpu.uuid);
   core::GpuPolicy policy = set == saved_.gpus.end() ? options_.policy : set->second;

@@ -79,6 +79,8 @@ class Node {
 
   // What a client says that it has of a GPU's memory.
   void hold(Instant now, core::ClientId client, core::GpuId gpu, const HeldMemory& told);
+  // It has lost its contexts there, and so much stays until it ends: said in the log, once.
+  void note_fault(core::ClientId client, core::GpuId gpu, std::uint64_t fixed_bytes);
   // How much of the GPU's memory is free, by NVML.
   void measure(Instant now, core::GpuId gpu, std::uint64_t free_bytes, Effects& effects);
 

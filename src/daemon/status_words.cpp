@@ -10,12 +10,12 @@ namespace {
 // In the order of the enumerators.
 constexpr std::array<std::string_view, 3> kModes = {"auto", "serial", "concurrent"};
 constexpr std::array<std::string_view, core::kPriorities> kPriorities = {"low", "normal", "high"};
-constexpr std::array<std::string_view, 10> kStates = {
-    "absent", "idle",         "waiting", "running", "draining",
-    "loose",  "unresponsive", "paused",  "swapped", "throttled"};
+constexpr std::array<std::string_view, 11> kStates = {
+    "absent",       "idle",   "waiting", "running",   "draining", "loose",
+    "unresponsive", "paused", "swapped", "throttled", "faulted"};
 static_assert(static_cast<std::size_t>(core::Mode::concurrent) + 1 == kModes.size());
 static_assert(static_cast<std::size_t>(core::Priority::high) + 1 == kPriorities.size());
-static_assert(static_cast<std::size_t>(core::TenantState::throttled) + 1 == kStates.size());
+static_assert(static_cast<std::size_t>(core::TenantState::faulted) + 1 == kStates.size());
 
 template <class Enum, std::size_t kCount>
 std::optional<Enum> parse(const std::array<std::string_view, kCount>& words,

@@ -18,6 +18,7 @@ TEST(StatusWords, GoThereAndBack) {
   EXPECT_EQ(state_word(core::TenantState::absent), "absent");
   EXPECT_EQ(state_word(core::TenantState::loose), "loose");
   EXPECT_EQ(state_word(core::TenantState::paused), "paused");
+  EXPECT_EQ(state_word(core::TenantState::faulted), "faulted");
 }
 
 TEST(StatusWords, OthersAreNone) {

@@ -92,6 +92,7 @@ enum OpenFlag : u32 {
 enum HoldsFlag : u32 {
   kShort = 1,    // the driver has no memory left, although less than what is allowed is used
   kUnified = 2,  // what can be moved is Unified Memory: it leaves only when others need its room
+  kFaulted = 4,  // all contexts there are lost: it runs nothing, and what it has stays
 };
 enum AllowFlag : u32 {
   kShared = 1,  // others use the GPU too
