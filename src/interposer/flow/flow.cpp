@@ -8,6 +8,7 @@
 #include "interposer/flow/relaxed_capture.h"
 #include "interposer/gate/gate.h"
 #include "interposer/resolve/clock.h"
+#include "interposer/session/faults.h"
 #include "os/futex_lock.h"
 
 namespace nvs::interposer::flow {
@@ -69,9 +70,12 @@ bool take_spare(Line& line, CUcontext context, Event& event) {
 }
 
 // In a context that is broken, or at the end of the process, nothing runs any more.
-bool is_complete(const Event& event) {
+bool is_complete(const Line& line, const Event& event) {
   const auto query = real<Row::cuEventQuery>();
-  return event.context == nullptr || query == nullptr || query(event.event) != CUDA_ERROR_NOT_READY;
+  if (event.context == nullptr || query == nullptr) return true;
+  const CUresult result = query(event.event);
+  faults::note(static_cast<int>(&line - lines), result);
+  return result != CUDA_ERROR_NOT_READY;
 }
 
 // A stream may wait for what is submitted to another one: then marks behind the oldest complete
@@ -81,7 +85,7 @@ void drop_complete(Line& line) {
   const int marks = line.queue.marks();
   for (int i = 1; i < marks; ++i) {
     const Event event = mark_at(line, i);
-    if (is_complete(event)) {
+    if (is_complete(line, event)) {
       keep(line, event);
       line.queue.drop_at(kept);
     } else {
@@ -95,7 +99,7 @@ void reap(Line& line, std::int64_t now_ns) {
   const RelaxedCapture relaxed;
   const int marks = line.queue.marks();
   int complete = 0;
-  while (complete < marks && is_complete(mark_at(line, complete))) ++complete;
+  while (complete < marks && is_complete(line, mark_at(line, complete))) ++complete;
   for (int i = 0; i < complete; ++i) keep(line, mark_at(line, i));
   line.first = (line.first + complete) % kMarksMax;
   line.queue.completed(now_ns, complete);

@@ -8,6 +8,7 @@
 #include "interposer/gate/gate.h"
 #include "interposer/gate/gated_call.h"
 #include "interposer/resolve/clock.h"
+#include "interposer/session/faults.h"
 #include "os/linux_calls.h"
 
 namespace nvs::interposer {
@@ -57,6 +58,20 @@ TEST_F(Flow, MarksTellForCertainWhatWasCounted) {
   fake.complete = true;
   EXPECT_TRUE(look().done);
   EXPECT_TRUE(look().certain);
+}
+
+TEST_F(Flow, AMarkTellsThatTheContextIsLost) {
+  faults::start_over_in_child();
+  submit();
+  fake.result = CUDA_ERROR_UNKNOWN;
+  EXPECT_TRUE(look().done);
+  EXPECT_FALSE(faults::is_noted(0));
+  submit();
+  fake.result = CUDA_ERROR_ILLEGAL_ADDRESS;
+  EXPECT_TRUE(look().done) << "nothing runs any more";
+  EXPECT_TRUE(faults::is_noted(0));
+  EXPECT_FALSE(faults::is_noted(1));
+  faults::start_over_in_child();
 }
 
 TEST_F(Flow, WhatLostTrackIsOnlyFoundAgainByALaterSynchronisation) {

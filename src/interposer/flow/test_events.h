@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests of what marks tell: a driver with one context, whose events are all complete or all are
-// not.
+// not, or have failed.
 #pragma once
 
 #include <functional>
@@ -11,6 +11,7 @@ namespace nvs::interposer::flow {
 
 struct FakeEvents {
   bool complete = true;
+  CUresult result = CUDA_SUCCESS;  // of those that are
   std::function<void()> in_query;
 };
 inline FakeEvents fake_events;
@@ -36,7 +37,7 @@ inline void use_fake_events() {
   set_real_for_test<Row::cuEventRecord>([](CUevent, CUstream) { return CUDA_SUCCESS; });
   set_real_for_test<Row::cuEventQuery>([](CUevent) {
     if (fake_events.in_query) fake_events.in_query();
-    return fake_events.complete ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    return fake_events.complete ? fake_events.result : CUDA_ERROR_NOT_READY;
   });
 }
 

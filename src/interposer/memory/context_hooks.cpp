@@ -14,6 +14,7 @@
 #include "interposer/resolve/libc.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/contexts.h"
+#include "interposer/session/faults.h"
 #include "interposer/session/session.h"
 
 namespace nvs::interposer::memory {
@@ -54,6 +55,7 @@ class Ending {
       swap::context_ended(number_of(context_));
       end_shares();
       if (contexts::ended(context_)) captures::context_ended(context_);
+      session::context_ended();
     } else {
       contexts::goes_on(context_);
       swap::ordered_goes_on(number_of(context_));

@@ -19,6 +19,7 @@ enum class Phase : std::uint8_t {
   closed,    // drained, and the gate is closed
   open,      // our window, or there is no daemon
   draining,  // the gate is closed, work may still run
+  faulted,   // all contexts are lost: the gate is open, and nothing that passes it runs
 };
 
 // A drain that is under way.

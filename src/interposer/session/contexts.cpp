@@ -133,6 +133,15 @@ bool knows_all(int gpu) {
   return !missed[gpu];
 }
 
+// One that is not known may be there as well.
+bool is_any(int gpu) {
+  const os::FutexGuard guard(lock);
+  for (const Entry& entry : entries) {
+    if (entry.context != nullptr && entry.gpu == gpu) return true;
+  }
+  return missed[gpu];
+}
+
 bool is_any_ending(int gpu) {
   const os::FutexGuard guard(lock);
   for (const Entry& entry : entries) {

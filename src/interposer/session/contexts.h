@@ -30,6 +30,7 @@ void give_back(int index);
 // False: there was no room for one of them. When that one ends is not known, so it stays so.
 bool knows_all(int gpu);
 
+bool is_any(int gpu);
 // Whether a call is under way that may end a context of this GPU.
 bool is_any_ending(int gpu);
 

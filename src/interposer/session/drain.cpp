@@ -10,6 +10,7 @@
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/contexts.h"
+#include "interposer/session/faults.h"
 #include "interposer/session/thread.h"
 #include "os/linux_calls.h"
 
@@ -36,13 +37,13 @@ bool is_current(int gpu, std::uint32_t job) {
 }
 
 // Errors mean that nothing runs there any more: the context is broken, or the process ends.
-void synchronise_context(CUcontext context) {
+void synchronise_context(int gpu, CUcontext context) {
   const auto push = real<Row::cuCtxPushCurrent_v2>();
   const auto pop = real<Row::cuCtxPopCurrent_v2>();
   const auto synchronise = real<Row::cuCtxSynchronize>();
   if (push == nullptr || pop == nullptr || synchronise == nullptr) return;
   if (push(context) != CUDA_SUCCESS) return;
-  synchronise();
+  faults::note(gpu, synchronise());
   CUcontext popped = nullptr;
   pop(&popped);
 }
@@ -64,7 +65,7 @@ bool synchronise(int gpu, std::uint32_t job) {
     CUcontext context = nullptr;
     if (!contexts::take(i, gpu, context)) continue;
     if (captures::begin_synchronise(gpu)) {
-      synchronise_context(context);
+      synchronise_context(gpu, context);
       captures::end_synchronise(gpu);
     } else {
       wait_for_marks(gpu, job);
@@ -83,6 +84,7 @@ void run(int gpu, std::uint32_t job) {
     if (!gate::wait_until_outside(kSlice_ns)) continue;
     const flow::Moment since = flow::now(gpu);
     const bool all = synchronise(gpu, job);
+    if (faults::is_noted(gpu)) session::act_on_fault(gpu);
     if (!is_current(gpu, job)) return;
     gate::let_nobody_in(gpu);
     while (is_current(gpu, job) && !gate::wait_until_outside(kSlice_ns)) {

@@ -46,6 +46,14 @@ void decide(int gpu, Known what) {
   os::futex_wake(reinterpret_cast<const volatile std::uint32_t*>(&known[gpu]), INT_MAX);
 }
 
+// None of it moves any more, and none of it has to. What the driver moves itself is not ours to
+// tell of.
+void become_fixed(int gpu, wire::Holds& message) {
+  message.flags |= wire::u32{wire::kFaulted};
+  message.fixed += swap::on_device(gpu) - unified::resident(gpu);
+  message.resident = message.away = message.asked = message.clean = 0;
+}
+
 // What is on its way, in or out, counts as away until it is there, so that nobody takes us for
 // complete; unless we have more than we may: then it counts as taken.
 wire::Holds holds_of(int gpu) {
@@ -68,6 +76,7 @@ wire::Holds holds_of(int gpu) {
     message.copied_out = room.copied_out;
     message.copied_in = room.copied_in;
     message.fixed = swap::regions.pinned(gpu).total();
+    if (room.is_faulted) become_fixed(gpu, message);
   }
   message.fixed += memory::fixed_on(gpu);
   message.managed = memory::managed_on(gpu);
@@ -123,7 +132,8 @@ ClosedGates::ClosedGates(std::uint32_t which) : is_so_(true) {
   lock.lock();
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     const bool is_asked = (which & (1U << gpu)) != 0 && gpus[gpu].phase != Phase::unused;
-    is_so_ = is_so_ && (!is_asked || gpus[gpu].phase == Phase::closed);
+    is_so_ = is_so_ &&
+             (!is_asked || gpus[gpu].phase == Phase::closed || gpus[gpu].phase == Phase::faulted);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "interposer/session/connection.h"
 #include "interposer/session/contexts.h"
 #include "interposer/session/drain.h"
+#include "interposer/session/faults.h"
 #include "interposer/session/hello.h"
 #include "interposer/session/listen.h"
 #include "interposer/session/memory.h"
@@ -183,7 +184,7 @@ void open_alone(int gpu) {
   if (flow::is_bounded(gpu) && mine.bounded_alone_ns == 0) mine.bounded_alone_ns = clock_ns();
   // A gate that is open is so because all was there.
   mine.opens_alone = mine.phase == Phase::closed && !begin_window(gpu);
-  if (mine.opens_alone) return;
+  if (mine.opens_alone || mine.phase == Phase::faulted) return;  // that one is open
   mine.phase = Phase::open;
   open_gate(gpu);
 }
@@ -227,6 +228,7 @@ void start_over_in_child() {
   connection::start_over_in_child();
   drain::start_over_in_child();
   contexts::start_over_in_child();
+  faults::start_over_in_child();
   captures::start_over_in_child();
   flow::start_over_in_child();
   forget_daemon();

@@ -11,6 +11,7 @@
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
 #include "interposer/session/contexts.h"
+#include "interposer/session/faults.h"
 #include "interposer/session/hand_over.h"
 #include "interposer/session/memory.h"
 #include "interposer/session/windows.h"
@@ -273,6 +274,7 @@ Next tend_phase(int gpu, const flow::Look* look) {
 
 // The marks are looked at without the lock, because that asks the driver.
 std::int64_t tend_gpu(int gpu) {
+  act_on_fault(gpu);
   if (!needs_look(gpu)) return kSecond_ns;
   flow::Look look{};
   const bool looked = flow::look(gpu, look);

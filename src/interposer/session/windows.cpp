@@ -61,8 +61,46 @@ void send_drained(int gpu, std::int64_t quiet_ns) {
   remember(gpu, Answer::drained, connection::send(message));
 }
 
-// `look`: at the queue when all that was submitted was done, if there was one.
-void tell_drained(int gpu, const flow::Look& look = {}) {
+void tell_refused(int gpu) {
+  remember(gpu, Answer::refused, connection::send(about<wire::Refused>(gpu)));
+}
+
+// What the daemon has said of memory since it was told that we are done waited until we are.
+void memory_may_move() {
+  const os::FutexGuard guard(swap::lock);
+  swap::all_changed();
+}
+
+// The gate was closed while nothing seemed to run. If that is certain, no thread and no call of the
+// driver is needed.
+void finish_quickly(int gpu) {
+  const bool outside = gate::wait_until_outside(kQuickWait_ns);
+  const flow::Look look = outside ? look_at(gpu) : flow::Look{};
+  // A client that is asked to close while it is idle needs no thread for it.
+  const bool done = look.done && look.certain;
+  if (done) swap::make_room_if_above(gpu);
+  const os::FutexGuard guard(lock);
+  if (gpus[gpu].phase != Phase::draining) return;  // a fault was found
+  const bool is_told = gpus[gpu].drain.handed_over;
+  if (!done) {
+    begin_drain(gpu, 0);
+    gpus[gpu].drain.handed_over = is_told;
+    if (is_told && look.remaining_ns > kBrief_ns) gpus[gpu].keeps_until_ns = clock_ns() + kKeep_ns;
+    return;
+  }
+  note_closed(gpu);
+  is_told ? memory_may_move() : tell_drained(gpu, look);
+}
+
+// One that nothing can be done with.
+void send_back(int gpu, std::uint64_t grant) {
+  gpus[gpu].grant = grant;
+  tell_drained(gpu);
+}
+
+}  // namespace
+
+void tell_drained(int gpu, const flow::Look& look) {
   const WorkSight sight{true, look.quiet_ns, flow::paused_ns(gpu), look.certain};
   const std::int64_t now_ns = clock_ns();
   Gpu& mine = gpus[gpu];
@@ -75,17 +113,6 @@ void tell_drained(int gpu, const flow::Look& look = {}) {
   send_drained(gpu, quiet_ns);
 }
 
-void tell_refused(int gpu) {
-  remember(gpu, Answer::refused, connection::send(about<wire::Refused>(gpu)));
-}
-
-// What the daemon has said of memory since it was told that we are done waited until we are.
-void memory_may_move() {
-  const os::FutexGuard guard(swap::lock);
-  swap::all_changed();
-}
-
-// With the lock held, and the gate closed.
 void begin_drain(int gpu, std::int64_t expected_ns) {
   Gpu& mine = gpus[gpu];
   const std::int64_t now_ns = clock_ns();
@@ -104,28 +131,6 @@ void begin_drain(int gpu, std::int64_t expected_ns) {
   connection::send(message);
 }
 
-// The gate was closed while nothing seemed to run. If that is certain, no thread and no call of the
-// driver is needed.
-void finish_quickly(int gpu) {
-  const bool outside = gate::wait_until_outside(kQuickWait_ns);
-  const flow::Look look = outside ? look_at(gpu) : flow::Look{};
-  // A client that is asked to close while it is idle needs no thread for it.
-  const bool done = look.done && look.certain;
-  if (done) swap::make_room_if_above(gpu);
-  const os::FutexGuard guard(lock);
-  const bool is_told = gpus[gpu].drain.handed_over;
-  if (!done) {
-    begin_drain(gpu, 0);
-    gpus[gpu].drain.handed_over = is_told;
-    if (is_told && look.remaining_ns > kBrief_ns) gpus[gpu].keeps_until_ns = clock_ns() + kKeep_ns;
-    return;
-  }
-  note_closed(gpu);
-  is_told ? memory_may_move() : tell_drained(gpu, look);
-}
-
-}  // namespace
-
 bool is_handed_over(int gpu) {
   return gpus[gpu].phase == Phase::draining && gpus[gpu].drain.handed_over;
 }
@@ -143,6 +148,7 @@ void open_window(const wire::Open& message) {
   // New terms for a window that was given back meanwhile: the daemon takes it for closed.
   const bool is_given_back = mine.phase == Phase::closed || is_handed_over(gpu);
   if (is_given_back && mine.grant == message.grant && message.grant != 0) return;
+  if (mine.phase == Phase::faulted) return send_back(gpu, message.grant);
   const bool is_new = mine.grant != message.grant || mine.phase != Phase::open;
   mine.grant = message.grant;
   mine.opens_alone = false;
@@ -172,7 +178,7 @@ void close_window(const wire::Close& message) {
     const os::FutexGuard guard(lock);
     Gpu& mine = gpus[gpu];
     const bool is_ours = mine.grant == message.grant || mine.grant == 0;
-    const bool closed = mine.phase == Phase::closed;
+    const bool closed = mine.phase == Phase::closed || mine.phase == Phase::faulted;
     if ((!closed && mine.phase != Phase::open) || !is_ours) return;
     mine.grant = message.grant;
     if (closed) return tell_drained(gpu);
@@ -232,6 +238,7 @@ void let_in(const wire::LetIn& message) {
   const auto gpu = static_cast<int>(message.ordinal);
   const os::FutexGuard guard(lock);
   Gpu& mine = gpus[gpu];
+  if (mine.phase == Phase::faulted) return send_back(gpu, message.grant);
   const bool closed = mine.phase == Phase::closed || is_handed_over(gpu);
   // A newer grant than that of the drain under way: it was let in before, and is so again.
   if (!closed && (mine.phase != Phase::draining || mine.grant > message.grant)) return;
@@ -300,7 +307,8 @@ bool tell_untold(int gpu) {
   Gpu& mine = gpus[gpu];
   if (mine.untold == Answer::none) return true;
   const bool drained = mine.untold == Answer::drained;
-  const bool is_closed = mine.phase == Phase::closed || is_handed_over(gpu);
+  const bool is_closed =
+      mine.phase == Phase::closed || mine.phase == Phase::faulted || is_handed_over(gpu);
   const bool is_so = drained ? is_closed : mine.phase == Phase::open;
   if (!is_so || mine.grant != mine.untold_grant) {
     mine.untold = Answer::none;

@@ -27,6 +27,12 @@ bool let_go_window(int gpu, const flow::Look& look);
 // Waits for that moment, and closes.
 void close_let_go(int gpu);
 
+// The daemon is told that all is done; `look`: at the queue when it was, if there was one. With the
+// lock held.
+void tell_drained(int gpu, const flow::Look& look = {});
+// With the lock held, and the gate closed.
+void begin_drain(int gpu, std::int64_t expected_ns = 0);
+
 // A drain ends in a moment, and whoever is next works briefly: the daemon is told that it is over.
 // Until it is, the GPU counts as draining here, so that no memory moves. With the lock held.
 void hand_over_window(int gpu);

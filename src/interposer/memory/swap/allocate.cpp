@@ -43,6 +43,7 @@ std::uint64_t granularity_of(int device) {
 // For memory of no context.
 bool find_place(int device, Place& place) {
   if (device < 0 || device >= gate::kGpusMax || !session::has_daemon(device)) return false;
+  if (rooms[device].is_faulted) return false;  // the driver says what is wrong
   place = {0, device, granularity_of(device)};
   return place.granularity > 1;
 }
@@ -97,7 +98,9 @@ void end_region(Region* region) {
   changed(gpu);
 }
 
-Got got_for(CUresult result) {
+// Who waited for room while the context was lost is told so by the driver.
+Got got_for(CUresult result, int gpu) {
+  if (rooms[gpu].is_faulted) return Got::native;
   return result == CUDA_ERROR_OUT_OF_MEMORY ? Got::nothing : Got::native;
 }
 
@@ -156,7 +159,7 @@ Got make_region(const Place& place, std::uint64_t bytes, RegionKind kind, std::u
   set_short(place.device, false);
   if (result == CUDA_SUCCESS) return Got::memory;
   give_addresses(base, split.bytes);
-  return got_for(result);
+  return got_for(result, place.device);
 }
 
 Got take_piece(const Place& place, std::uint64_t bytes, std::uint64_t& address) {
@@ -233,7 +236,7 @@ Got allocate_created(std::uint64_t bytes, const CUmemAllocationProp& prop, std::
     drop_created(token);  // before anybody else can have the addresses
   }
   give_addresses(base, split.bytes);
-  return got_for(result);
+  return got_for(result, place.device);
 }
 
 bool describe(const Region& region, std::uint64_t address, Allocated& found) {

@@ -5,6 +5,7 @@
 #include "interposer/exports/real.h"
 #include "interposer/memory/swap/known.h"
 #include "interposer/session/contexts.h"
+#include "interposer/session/faults.h"
 #include "os/futex_lock.h"
 
 extern "C" const char nvs_chunk_hash_ptx[] __attribute__((visibility("hidden")));
@@ -66,12 +67,14 @@ void make_hash(Streams& made) {
   made.kernel = done ? kernel : nullptr;
 }
 
-bool make(CUcontext context, Streams& made) {
+bool make(CUcontext context, int gpu, Streams& made) {
   const InContext current(context);
   if (!current.is_set()) return false;
   made = {};
   constexpr unsigned kStreamFlags = CU_STREAM_NON_BLOCKING;
-  if (real<Row::cuStreamCreate>()(&made.out, kStreamFlags) != CUDA_SUCCESS) return false;
+  const CUresult first = real<Row::cuStreamCreate>()(&made.out, kStreamFlags);
+  faults::note(gpu, first);
+  if (first != CUDA_SUCCESS) return false;
   if (real<Row::cuStreamCreate>()(&made.in, kStreamFlags) != CUDA_SUCCESS) return false;
   if (!make_events(made.events)) return false;
   make_hash(made);
@@ -88,11 +91,11 @@ int find(CUcontext context) {
 }
 
 // The context is in use by us, so it does not end meanwhile. Two threads may do it at once.
-int find_or_make(CUcontext context) {
+int find_or_make(CUcontext context, int gpu) {
   const int known = find(context);
   if (known >= 0) return known;
   Streams made;
-  if (!make(context, made)) return -1;
+  if (!make(context, gpu, made)) return -1;
   const os::FutexGuard guard(table_lock);
   int free = -1;
   for (int i = 0; i < kStreamsMax; ++i) {
@@ -101,6 +104,12 @@ int find_or_make(CUcontext context) {
   }
   if (free >= 0) table[free] = made;
   return free;
+}
+
+// After something that failed: nothing of it is under way any more, unless the context is lost, and
+// then nothing is.
+void settle(int gpu, CUstream stream) {
+  faults::note(gpu, real<Row::cuStreamSynchronize>()(stream));
 }
 
 constexpr std::size_t digest_bytes(int count) {
@@ -147,7 +156,8 @@ bool copy_pieces(Direction direction, std::uint64_t device, std::uint64_t host, 
 bool Lane::take(CUcontext context, int gpu) {
   index_ = contexts::take_this(context, gpu);
   if (index_ < 0) return false;
-  streams_ = find_or_make(context);
+  gpu_ = gpu;
+  streams_ = find_or_make(context, gpu);
   if (streams_ >= 0) return true;
   give_back();
   return false;
@@ -179,7 +189,7 @@ bool Lane::copy(Direction direction, int slot, std::uint64_t device, std::uint64
   const bool is_begun = copy_pieces(direction, device, host, bytes, stream) &&
                         real<Row::cuEventRecord>()(streams.events[slot], stream) == CUDA_SUCCESS;
   // Nothing of it may be under way when both places serve others.
-  if (!is_begun) real<Row::cuStreamSynchronize>()(stream);
+  if (!is_begun) settle(gpu_, stream);
   return is_begun;
 }
 
@@ -187,10 +197,10 @@ bool Lane::set_to_zero(int slot, std::uint64_t device, std::uint64_t bytes) cons
   const Streams& streams = table[streams_];
   const InContext current(streams.context);
   if (!current.is_set()) return false;
-  if (real<Row::cuMemsetD8Async>()(device, 0, bytes, streams.in) != CUDA_SUCCESS) return false;
   const bool is_begun =
+      real<Row::cuMemsetD8Async>()(device, 0, bytes, streams.in) == CUDA_SUCCESS &&
       real<Row::cuEventRecord>()(streams.events[slot], streams.in) == CUDA_SUCCESS;
-  if (!is_begun) real<Row::cuStreamSynchronize>()(streams.in);
+  if (!is_begun) settle(gpu_, streams.in);
   return is_begun;
 }
 
@@ -204,7 +214,7 @@ bool Lane::wait(int slot) const {
   // As above: if the context is not broken, it may be under way all the same.
   const InContext current(streams.context);
   for (CUstream stream : {streams.out, streams.in}) {
-    if (current.is_set()) real<Row::cuStreamSynchronize>()(stream);
+    if (current.is_set()) settle(gpu_, stream);
   }
   return false;
 }
@@ -220,14 +230,14 @@ bool Lane::begin_hashes(int first_slot, const Stretch* chunks, int count) const 
                                         streams.hash) == CUDA_SUCCESS &&
       real<Row::cuEventRecord>()(streams.hash_events[first_slot], streams.hash) == CUDA_SUCCESS;
   // Nobody may read what is about to go.
-  if (!is_begun) real<Row::cuStreamSynchronize>()(streams.hash);
+  if (!is_begun) settle(gpu_, streams.hash);
   return is_begun;
 }
 
 bool Lane::end_hash(int first_slot, int slot, Content& content) const {
   const Streams& streams = table[streams_];
   if (real<Row::cuEventSynchronize>()(streams.hash_events[first_slot]) != CUDA_SUCCESS) {
-    real<Row::cuStreamSynchronize>()(streams.hash);  // it may still read what is about to go
+    settle(gpu_, streams.hash);  // it may still read what is about to go
     return false;
   }
   const Digest& digest = streams.seen[slot];
@@ -239,7 +249,7 @@ void prepare_lanes(int gpu) {
   for (int i = 0; i < contexts::kContextsMax; ++i) {
     CUcontext context = nullptr;
     if (!contexts::take(i, gpu, context)) continue;
-    find_or_make(context);
+    find_or_make(context, gpu);
     contexts::give_back(i);
   }
 }

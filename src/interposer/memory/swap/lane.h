@@ -57,6 +57,7 @@ class Lane {
  private:
   int index_ = -1;  // in the table of contexts
   int streams_ = -1;
+  int gpu_ = 0;
 };
 
 // Makes the streams of all contexts of a GPU ahead of their first use, when there is memory for it.

@@ -86,6 +86,7 @@ class Mover {
   bool plan(Flight& flight) {
     const session::ClosedGates closed(reached_by(gpu_));
     const os::FutexGuard guard(lock);
+    if (rooms[gpu_].is_faulted) return false;
     const vmm::Need need = need_of(regions.sums(gpu_));
     // Calls that are captured pass a closed gate, and the driver looks at what they name.
     const bool may_leave = closed.is_so() && !captures::is_any();
@@ -357,7 +358,7 @@ bool start_mover(int gpu) {
 bool begin_window(int gpu) {
   const os::FutexGuard guard(lock);
   for (int owner = 0; owner < gate::kGpusMax; ++owner) {
-    if ((reached_by(owner) & (1U << gpu)) == 0) continue;
+    if ((reached_by(owner) & (1U << gpu)) == 0 || rooms[owner].is_faulted) continue;
     const vmm::Sums sums = regions.sums(owner);
     if (sums.away() != 0 || sums.coming != 0 || sums.leaving != 0) return false;
   }

@@ -98,6 +98,7 @@ void start_over_in_child() {
     room.allowed = room.number = room.total = room.limit = 0;
     room.backing = room.asked = room.for_driver = room.copied_out = room.copied_in = room.brought =
         0;
+    room.is_faulted.store(false, std::memory_order_relaxed);
     room.is_free = room.shared = room.is_crowded = room.is_short = false;
     room.changes.store(0, std::memory_order_relaxed);
   }

@@ -18,7 +18,7 @@ namespace nvs::interposer::swap {
 
 inline constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
 
-// Of one GPU. All but `changes` is guarded by the lock.
+// Of one GPU. All but the atomics is guarded by the lock.
 struct Room {
   std::uint64_t allowed;     // of what can be moved; only if there is a number
   std::uint64_t number;      // of the daemon's word; 0: none yet, or there is no daemon
@@ -33,7 +33,8 @@ struct Room {
   std::uint64_t for_driver;  // of these two: for what the driver has itself (driver_room.h)
   std::uint64_t copied_out;  // all in all
   std::uint64_t copied_in;
-  std::uint64_t brought;  // of what Unified Memory claims (unified/claim.h): is on the GPU
+  std::uint64_t brought;         // of what Unified Memory claims (unified/claim.h): is on the GPU
+  std::atomic<bool> is_faulted;  // all contexts are lost, and nothing moves; changed with the lock
   // Grows with everything that somebody may wait for: a futex.
   std::atomic<std::uint32_t> changes;
 };

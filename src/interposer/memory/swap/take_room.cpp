@@ -52,6 +52,7 @@ bool take_room(int gpu, std::uint64_t bytes, bool asks) {
       Room& room = rooms[gpu];
       seen = room.changes.load(std::memory_order_relaxed);
       if (taken == Taken::not_yet) room.asked -= bytes;
+      if (room.is_faulted) return false;
       taken = try_to_take(gpu, bytes);
       if (taken == Taken::yes) return true;
       if (taken == Taken::not_yet) room.asked += bytes;
@@ -101,7 +102,7 @@ CUresult back_patiently(int gpu, std::uint64_t address, std::uint64_t bytes,
     if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
     const Made made = make_room(gpu, bytes);
     if (made == Made::room) continue;
-    if (waited_ns >= patience_ns(gpu, made)) return result;
+    if (waited_ns >= patience_ns(gpu, made) || rooms[gpu].is_faulted) return result;
     os::sleep_ns(kShortPause_ns);
     waited_ns += kShortPause_ns;
   }

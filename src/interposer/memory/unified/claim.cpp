@@ -62,6 +62,7 @@ std::uint64_t most(int gpu) {
 
 Next follow_allowance(int gpu, bool is_closed, std::uint64_t& target) {
   Room& room = rooms[gpu];
+  if (room.is_faulted) return Next::none;
   const std::uint64_t has = swap::on_device(gpu);
   const std::uint64_t here = resident(gpu);
   if (has > allowed(room) && here > 0) {
