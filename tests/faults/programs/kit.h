@@ -88,5 +88,6 @@ int created(int argc, char** argv);
 int orphan(int argc, char** argv);
 int limits(int argc, char** argv);
 int smi(int argc, char** argv);
+int poisoned(int argc, char** argv);
 
 }  // namespace nvs::faults

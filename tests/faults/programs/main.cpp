@@ -49,6 +49,7 @@ constexpr Program kPrograms[] = {
     {"orphan", orphan},
     {"limits", limits},
     {"smi", smi},
+    {"poisoned", poisoned},
 };
 
 int run(int argc, char** argv) {
