@@ -37,6 +37,7 @@ class MemoryDrawing {
       if (random_.percent(50)) policy.turn = Duration::from_ms(random_.between(100, 1500));
     }
     if (!plan_.strict_memory) add_happenings();
+    if (random_.percent(25)) add_fault();
   }
 
  private:
@@ -59,6 +60,16 @@ class MemoryDrawing {
       load.memory.changes.push_back(
           {random_.between(Duration{}, plan_.length), random_.percent(60) ? bytes : -bytes});
     }
+  }
+
+  void add_fault() {
+    std::uint64_t processes = 0;
+    for (const TenantPlan& tenant : plan_.tenants) processes += tenant.processes.size();
+    Happening what;
+    what.kind = Happening::Kind::lose_contexts;
+    what.at = random_.between(Duration{}, plan_.length);
+    what.who = static_cast<std::uint32_t>(random_.below(processes));
+    plan_.happenings.push_back(what);
   }
 
   void add_happenings() {

@@ -16,6 +16,7 @@ struct Holdings {
   std::uint64_t fixed = 0;
   std::uint64_t asked = 0;
   bool is_short = false;
+  bool is_faulted = false;
 };
 
 struct Message {

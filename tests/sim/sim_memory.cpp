@@ -26,7 +26,7 @@ void SimMemory::start() {
   ++life_;
   resident_ = away_ = coming_ = number_ = 0;
   allowed_.reset();
-  moving_out_ = started_ = frozen_ = retrying_ = false;
+  moving_out_ = started_ = frozen_ = faulted_ = retrying_ = false;
   card_.force(plan_.fixed);
   asked_ = plan_.bytes;
   for (const MemoryChange& one : plan_.changes) {
@@ -40,11 +40,22 @@ void SimMemory::end(Duration lag) {
   resident_ = away_ = asked_ = coming_ = 0;
 }
 
+// What was on its way is over, and the driver keeps what was taken for it.
+void SimMemory::lose_context() {
+  ++life_;
+  resident_ += std::exchange(coming_, 0);
+  away_ = asked_ = 0;
+  moving_out_ = retrying_ = false;
+  faulted_ = true;
+  tell();
+}
+
 void SimMemory::tell(bool is_short) {
   if (frozen_) return;
+  if (faulted_) return owner_.tell({number_, 0, 0, plan_.fixed + resident_, 0, false, true});
   // What is under way may be so because of an earlier one.
   const std::uint64_t number = moving_out_ || coming_ > 0 ? going_by_ : number_;
-  owner_.tell({number, resident_, away_, plan_.fixed, asked_, is_short});
+  owner_.tell({number, resident_, away_, plan_.fixed, asked_, is_short, false});
 }
 
 void SimMemory::allow(std::uint64_t number, std::uint64_t bytes) {
@@ -68,7 +79,7 @@ void SimMemory::thaw() {
 bool SimMemory::has_grown_lately() const { return grown_ && time_.now() - *grown_ <= kCrosses; }
 
 void SimMemory::pump() {
-  if (frozen_ || !allowed_) return;
+  if (frozen_ || faulted_ || !allowed_) return;
   move_out();
   move_in();
   allocate();

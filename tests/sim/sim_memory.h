@@ -31,6 +31,8 @@ class SimMemory {
   void lose_daemon();
   void freeze() { frozen_ = true; }
   void thaw();
+  // Nothing of it moves any more.
+  void lose_context();
   void tell(bool is_short = false);
   // Something about the gate has changed.
   void pump();
@@ -63,6 +65,7 @@ class SimMemory {
   bool moving_out_ = false;
   bool started_ = false;
   bool frozen_ = false;
+  bool faulted_ = false;
   bool retrying_ = false;
   std::uint64_t life_ = 0;
   std::optional<Instant> grown_;

@@ -51,7 +51,7 @@ void SimProcess::start() {
   for (const auto& seat : seats_) {
     if (in_group(*seat) && group(*seat).is_broken()) group(*seat).begin_anew();
     seat->open = seat->closing = seat->told_want = seat->told_idle = seat->stuck = false;
-    seat->late_busy = seat->was_queued = false;
+    seat->faulted = seat->late_busy = seat->was_queued = false;
     seat->done = world_.time.now();
     seat->backlog = Duration{};
     seat->grant = {};
@@ -125,7 +125,7 @@ void SimProcess::lose_connection() {
   connected_ = false;
   inbox_.clear();
   for (const auto& seat : seats_) {
-    seat->open = is_complete(*seat);
+    seat->open = is_complete(*seat) && !seat->faulted;
     if (seat->memory) seat->memory->lose_daemon();
     seat->closing = seat->told_want = seat->told_idle = seat->late_busy = false;
     seat->grant = {};
@@ -189,6 +189,28 @@ void SimProcess::set_stuck(bool stuck) {
   }
 }
 
+// Those whose kernels wait for each other are left out: they would have to end together.
+void SimProcess::lose_contexts() {
+  const auto is_member = [this](const auto& seat) { return in_group(*seat); };
+  if (!alive_ || frozen_ || std::any_of(seats_.begin(), seats_.end(), is_member)) return;
+  for (const auto& seat : seats_) {
+    seat->faulted = true;
+    seat->stuck = false;
+    seat->backlog = Duration{};
+    gpu(*seat).set_left(seat->work, Duration{});
+    if (seat->memory) seat->memory->lose_context();
+    if (seat->open || seat->closing) send_back_faulted(*seat, seat->grant);
+  }
+}
+
+void SimProcess::send_back_faulted(Seat& seat, core::GrantId grant) {
+  seat.open = seat.closing = seat.told_want = seat.told_idle = seat.late_busy = false;
+  seat.grant = grant;
+  ++seat.drains;
+  ++seat.idles;
+  say(seat, Message::Kind::drained);
+}
+
 void SimProcess::receive(const core::Effect& effect) {
   if (!alive_ || !connected_) return;
   if (frozen_) {
@@ -201,6 +223,7 @@ void SimProcess::receive(const core::Effect& effect) {
 void SimProcess::handle(const core::OpenWindow& effect) {
   Seat* seat = seat_on(effect.gpu);
   if (seat == nullptr) return;
+  if (seat->faulted) return send_back_faulted(*seat, effect.grant);
   if (!seat->open && !seat->closing && !is_complete(*seat)) {
     send_back(*seat, effect.grant);
     return;
@@ -273,6 +296,7 @@ void SimProcess::handle(const core::CloseWindow& effect) {
 void SimProcess::handle(const core::LetOneIn& effect) {
   Seat* seat = seat_on(effect.gpu);
   if (seat == nullptr || seat->open || (seat->closing && seat->grant > effect.grant)) return;
+  if (seat->faulted) return send_back_faulted(*seat, effect.grant);
   // It has drained meanwhile, and needs nobody any more: one that was closed gets a fresh grant.
   if (!seat->closing && seat->grant == effect.grant) return;
   if (!seat->closing && !is_complete(*seat)) {

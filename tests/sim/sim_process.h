@@ -53,6 +53,8 @@ class SimProcess {
   void thaw();
   // A kernel that does not end runs from now on, or is ended.
   void set_stuck(bool stuck);
+  // Whatever it submits from now on fails.
+  void lose_contexts();
   // GPU time that its work has had on a GPU.
   Duration executed(std::uint32_t gpu) const;
 
@@ -70,6 +72,7 @@ class SimProcess {
     bool told_idle = false;
     bool unsure = false;  // opened unasked: whether the daemon takes it for idle is not known
     bool stuck = false;
+    bool faulted = false;
     core::GrantId grant{};
     core::WindowTerms terms;
     bool was_queued = false;
@@ -101,6 +104,7 @@ class SimProcess {
   void handle(const core::GetReady&) {}
   void handle(const core::SetAllowance& effect);
   void send_back(Seat& seat, core::GrantId grant);
+  void send_back_faulted(Seat& seat, core::GrantId grant);
   void add_memory(std::size_t index);
   void set_terms(Seat& seat, core::WindowTerms terms);
 

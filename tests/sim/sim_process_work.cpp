@@ -18,6 +18,7 @@ constexpr Duration kIdleAwaited = Duration::from_us(200);
 }  // namespace
 
 bool SimProcess::has_more(const Seat& seat) {
+  if (seat.faulted) return false;
   return in_group(seat) ? group(seat).can_submit(seat.member) : seat.backlog > Duration{};
 }
 

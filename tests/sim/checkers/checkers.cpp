@@ -24,6 +24,7 @@ Checkers make_all_checkers(RunTraits traits) {
   all.push_back(make_complete_windows());
   all.push_back(make_no_needless_moves());
   all.push_back(make_leaves());
+  all.push_back(make_faults());
   all.push_back(make_turn_length(traits));
   all.push_back(make_memory_service(traits));
   all.push_back(make_busy_loop());

@@ -26,6 +26,7 @@ std::unique_ptr<Checker> make_catch_up();
 std::unique_ptr<Checker> make_complete_windows();
 std::unique_ptr<Checker> make_departed_clients();
 std::unique_ptr<Checker> make_exclusive_windows();
+std::unique_ptr<Checker> make_faults();
 std::unique_ptr<Checker> make_fresh_grants();
 std::unique_ptr<Checker> make_gangs();
 std::unique_ptr<Checker> make_leaves();

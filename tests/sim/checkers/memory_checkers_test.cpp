@@ -49,6 +49,19 @@ TEST(NoNeedlessMoves, FindsAMoveWhereAllFit) {
   expect_complaint(begin(8).tick({allow(1, 2, 7)}), "where all fit");
 }
 
+TEST(Faults, FindsWhatALostOneIsAllowed) {
+  const auto begin = [] {
+    core::MemoryHeld lost{core::ClientId{1}, core::GpuId{0}, 1};
+    lost.fixed = 4;
+    lost.is_faulted = true;
+    return crowd(make_faults()).holds(1, 0, 4, 0, {allow(1, 1, 6)}).step(lost);
+  };
+  EXPECT_EQ(begin().tick({allow(1, 2, 6)}).tick({allow(1, 3, 0)}).complaint(), "");
+  expect_complaint(begin().tick({allow(1, 2, 7)}), "more than before");
+  expect_complaint(begin().tick({allow(1, 2, 0)}).tick({allow(1, 3, 1)}), "more than before");
+  EXPECT_EQ(begin().holds(1, 1, 0, 0).tick({allow(1, 2, 7)}).complaint(), "");
+}
+
 TEST(Leaves, FindsWhoIsNotBroughtBack) {
   const auto begin = [] {
     return crowd(make_leaves())
