@@ -107,7 +107,8 @@ bool on_drained(Node& node, Gate& gate, const Drained& event) {
       node.change(gate, [](Gate& it) { it.wants = false; });
       settle(node, *gate.seat);
     }
-    if (let_in) note_memory(node, *gate.seat);  // it may have waited for this to move out
+    // It may have waited for this to move out.
+    if (let_in && gate.seat->memory.outside) touch_memory(node, *gate.seat->gpu);
     return false;
   }
   node.change_since(gate, event.quiet, [waiting](Gate& it) {

@@ -220,7 +220,6 @@ void note_waits(Seat& seat, Instant now) {
 }
 
 std::uint32_t look_at(const Seat& seat) {
-  const auto let_in = [](const Gate* gate) { return gate->let_in; };
   std::uint32_t seen = 0;
   if (seat.memory.works) seen |= 1U;
   // Who asks for more and does nothing else is at a standstill.
@@ -228,7 +227,6 @@ std::uint32_t look_at(const Seat& seat) {
   // Where its memory is, windows come and go without further notice.
   if (!seat.memory.outside) return seen;
   if (seat.wanting > 0) seen |= 4U;
-  if (std::any_of(seat.gates.begin(), seat.gates.end(), let_in)) seen |= 8U;
   seen |= static_cast<std::uint32_t>(seat.hold) << 4U;
   return seen;
 }

@@ -326,6 +326,27 @@ TEST_F(GangMemory, NeedsItsMemoryOnAllItsGpus) {
   EXPECT_TRUE(node.is_open(9, 1));
 }
 
+// Its drain on one GPU waits for work on the other, where it has drained and has to go.
+TEST_F(GangMemory, MakesWayWhenWhatWasLetInIsDone) {
+  node.join(9, 9);
+  node.join(2, 2);
+  has(9, 12, 0, 0, 0);
+  has(9, 4, 0, 0, 1);
+  node.want(9, 0);
+  node.want(9, 1);
+  has(2, 0);
+  asks(2, 12);
+  for (int ms = 0; ms < 30'000 && !node.is_closing(9, 0); ++ms) pass_ms(1);
+  node.drained(9, 0, true);
+  node.stalled(9, 1);
+  ASSERT_EQ(node.effects_text(), "let_one_in client=9 gpu=0 grant=3\n");
+  node.drained(9, 1, true);
+  ASSERT_EQ(allowed(9), 12U) << "what was let in may need all of it";
+  node.drained(9, 0, true);
+  obey_all();
+  EXPECT_EQ(resident(2), 12U);
+}
+
 TEST_F(GangMemory, TakesItsTurnOnBothWhereSinglesTakeTurns) {
   for (const int client : {1, 2, 9}) node.join(client, client);
   has(1, 12, 0, 0, 0);
