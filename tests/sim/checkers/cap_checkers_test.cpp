@@ -79,6 +79,23 @@ TEST(Caps, FindsMoreThanTheCapAllowsOverall) {
   EXPECT_NE(history.complaint(), "");
 }
 
+// Tenant 1 has had its share, and wants more in the window of tenant 2, which ends early.
+History ends_for_one_that_had_its_share(Duration silence) {
+  History history = one_open(make_caps());
+  history.join(2).wait(ms(100)).tick({close(1, 1)});
+  if (silence > Duration{}) history.wait(core::kSilenceMax).tick({}).wait(silence).tick({});
+  history.wait(ms(10)).drained(1, 1).want(2, {open(2, 2)});
+  return history.wait(ms(5)).want(1).wait(ms(5)).tick({close(2, 2)});
+}
+
+TEST(Caps, FindsAWindowThatEndsForOneThatDidNotWakeUp) {
+  expect_complaint(ends_for_one_that_had_its_share({}), "for nobody who woke up");
+}
+
+TEST(Caps, TakesOneThatMayHaveCreditForOneThatWokeUp) {
+  EXPECT_EQ(ends_for_one_that_had_its_share(ms(500)).complaint(), "");
+}
+
 class Pair {
  public:
   explicit Pair(std::unique_ptr<Checker> checker, core::Share cap = kHalf)

@@ -30,7 +30,8 @@ class Caps : public Checker {
     const auto* wanted = std::get_if<core::Wanted>(&event);
     const LedgerClient* client = wanted != nullptr ? ledger.client(wanted->client) : nullptr;
     if (client == nullptr || !ledger.knows(wanted->gpu)) return;
-    if (ledger.quota().may_be_throttled(client->tenant, wanted->gpu)) return;
+    // Whether it has had its share is in doubt after a silence: then it may have woken up.
+    if (ledger.quota().is_throttled(client->tenant, wanted->gpu)) return;
     woke_[{client->tenant, wanted->gpu}] = ledger.now();
   }
 
@@ -86,10 +87,10 @@ class Caps : public Checker {
   // Somebody woke up in this window and was put off, since the holder's burst was to end soon.
   bool may_be_put_off(const Ledger& ledger, core::TenantId holder, core::GpuId gpu) const {
     const Instant since = *ledger.standing(holder, gpu).held_since;
-    const auto& waiting = ledger.gpu(gpu).waiting;
-    return std::any_of(waiting.begin(), waiting.end(), [&](core::TenantId tenant) {
-      const auto woke = woke_.find({tenant, gpu});
-      return tenant != holder && woke != woke_.end() && woke->second >= since;
+    return std::any_of(woke_.begin(), woke_.end(), [&](const auto& woke) {
+      const auto& [tenant, where] = woke.first;
+      return where == gpu && tenant != holder && woke.second >= since &&
+             ledger.standing(tenant, gpu).stands;
     });
   }
 
