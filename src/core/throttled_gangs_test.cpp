@@ -67,6 +67,19 @@ TEST_F(ThrottledGangs, GiveUpWhatIsKeptForThemWhenTheyRunOut) {
   EXPECT_TRUE(node.is_open(2, 1)) << "nobody else can use it";
 }
 
+// It would wait for its own drain all the same, and others would make way for nobody.
+TEST_F(ThrottledGangs, WhatOneHasHadIsKnownWhenItHasDrained) {
+  node.cap(9, 50);
+  node.want(9, 0);
+  node.pass_ms(100);
+  EXPECT_TRUE(node.is_closing(9, 0));
+  node.want(9, 1);
+  node.step(WentIdle{ClientId{9}, GpuId{0}, node.grant(9, 0), Duration::from_ms(100)});
+  EXPECT_EQ(node.seat(9, 1).state, TenantState::throttled) << "though it had nothing";
+  node.drained(9, 0);
+  EXPECT_EQ(both_open(), 2);
+}
+
 TEST_F(ThrottledGangs, OneThatDoesNotWantMoreKeepsItOffNothing) {
   node.cap(9, 50);
   node.want(9, 0);

@@ -255,11 +255,13 @@ void LedgerQuota::note_throttled(core::TenantId tenant, std::uint32_t index, boo
   const bool moved = std::exchange(one.moved, false);
   if (moved) one.rich.credit = std::min(one.rich.credit, most.most);
   const bool looked = ticked || moved;
+  // What it has had is known when it has given the GPU back: until then nothing lets it off.
+  const bool lets_off = !one.state.closing;
   const bool poor = one.poor.throttled, rich = one.rich.throttled;
   if (one.poor.credit <= kClose) one.poor.throttled = true;
-  if (looked && one.poor.credit >= enough.most + kClose) one.poor.throttled = false;
+  if (lets_off && looked && one.poor.credit >= enough.most + kClose) one.poor.throttled = false;
   if (looked && one.rich.credit <= -kClose) one.rich.throttled = true;
-  if (one.rich.credit >= enough.least - kClose) one.rich.throttled = false;
+  if (lets_off && one.rich.credit >= enough.least - kClose) one.rich.throttled = false;
   if (poor != one.poor.throttled || rich != one.rich.throttled) changed_.push_back(tenant);
 }
 

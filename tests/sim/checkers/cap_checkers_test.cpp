@@ -182,6 +182,20 @@ TEST(Terms, FindsOneThatDoesNotKnowOfItsCap) {
   expect_complaint(untold, "is not told that it has a cap");
 }
 
+TEST(Terms, OneThatHasHadItsShareDoesNotWaitBeforeItHasDrained) {
+  const auto drained = [](const std::vector<core::Effect>& effects) {
+    History history(make_terms(), 2);
+    history.join(1).join(2).step(core::CapSet{TenantId{1}, kHalf});
+    history.want(1, {open(1, 1, kCapped, 1)}, 1).want(2, {open(2, 2)});
+    history.wait(ms(100)).tick({close(1, 1, 1)}).want(1);
+    history.step(core::WentIdle{ClientId{1}, GpuId{1}, GrantId{1}, ms(100)});
+    EXPECT_EQ(history.complaint(), "") << "though it turned out that it has had nothing";
+    return history.step(core::Drained{ClientId{1}, GpuId{1}, GrantId{1}}, effects);
+  };
+  EXPECT_EQ(drained({change(2, 2, kAwaited)}).complaint(), "");
+  expect_complaint(drained({}), "is not told that another tenant waits");
+}
+
 TEST(NeedlessCloses, FindsAThrottledOneOnlyWhereThereIsCredit) {
   EXPECT_EQ(one_open(make_needless_closes()).wait(ms(100)).tick({close(1, 1)}).complaint(), "");
   expect_complaint(one_open(make_needless_closes()).wait(ms(90)).tick({close(1, 1)}),
