@@ -125,10 +125,11 @@ void LedgerQuota::backdate(core::TenantId tenant, core::GpuId gpu, const Before&
   const bool sure = least && most && before.busy.least == before.busy.most;
   if (!least && !most) return;
   const bool idles = busy.least < before.busy.least || busy.most < before.busy.most;
-  // As it was shared then: whoever has stopped was one of those at work.
+  // As it was shared then: whoever has stopped was one of those at work, and so was one that may
+  // have begun.
   Gpu then = gpus_[core::index_of(gpu)];
-  if (idles) then.working.least += busy.least == 0 ? 1 : 0;
-  if (idles) then.working.most += busy.most == 0 ? 1 : 0;
+  then.working.least += busy.least == 0 ? 1 : 0;
+  then.working.most += busy.most == 0 ? 1 : 0;
   Seat worked = one;
   worked.state.busy = {1, 1};
   const Between<double> rate = charge_rate(then, worked);
@@ -254,7 +255,13 @@ void LedgerQuota::note_throttled(core::TenantId tenant, std::uint32_t index, boo
   one.poor.credit = std::min(one.poor.credit, most.least);
   const bool moved = std::exchange(one.moved, false);
   if (moved) one.rich.credit = std::min(one.rich.credit, most.most);
-  const bool looked = ticked || moved;
+  // The core looks at those that work, which may run out, and at those that hold nothing: when
+  // something about them changes, or when they want more and time has passed. One that has gone
+  // idle in its window is seen when it has given that back.
+  const State& state = one.state;
+  const bool returns = state.wants && !state.holds && !state.paused;
+  const bool works = state.busy.least > 0;
+  const bool looked = moved ? works || !state.holds : ticked && (works || returns);
   // What it has had is known when it has given the GPU back: until then nothing lets it off.
   const bool lets_off = !one.state.closing;
   const bool poor = one.poor.throttled, rich = one.rich.throttled;

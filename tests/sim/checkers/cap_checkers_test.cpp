@@ -96,6 +96,25 @@ TEST(Caps, TakesOneThatMayHaveCreditForOneThatWokeUp) {
   EXPECT_EQ(ends_for_one_that_had_its_share(ms(500)).complaint(), "");
 }
 
+// A deadline is late by a moment, and nothing is decided in between.
+TEST(Caps, OneThatWentIdleIsJudgedByWhatItHasWhenItHasDrained) {
+  const auto wants_again = [](Duration pause) {
+    History history = one_open(make_caps());
+    history.wait(ms(100) + Duration::from_us(10)).idle(1, 1).wait(pause).drained(1, 1);
+    return history.wait(ms(1)).want(1, {open(1, 2, kCapped)});
+  };
+  EXPECT_EQ(wants_again(ms(1)).complaint(), "");
+  expect_complaint(wants_again({}), "it has had its share");
+}
+
+TEST(Caps, OneThatIsSilentAndSaysThatItIsBusyMayHaveWorked) {
+  History history(make_caps(), 1, {core::Mode::concurrent, ms(20), {}});
+  history.join(1).step(core::CapSet{TenantId{1}, kHalf}).want(1, {open(1, 1, kCapped)});
+  history.wait(ms(100)).tick({close(1, 1)}).idle(1, 1).wait(core::kSilenceMax).tick({});
+  history.step(core::WentBusy{ClientId{1}, GpuId{0}, GrantId{1}});
+  EXPECT_EQ(history.look_back(saved(ms(120), kHalf)).complaint(), "");
+}
+
 class Pair {
  public:
   explicit Pair(std::unique_ptr<Checker> checker, core::Share cap = kHalf)
@@ -194,6 +213,19 @@ TEST(Terms, OneThatHasHadItsShareDoesNotWaitBeforeItHasDrained) {
   };
   EXPECT_EQ(drained({change(2, 2, kAwaited)}).complaint(), "");
   expect_complaint(drained({}), "is not told that another tenant waits");
+}
+
+// What it saves up depends on how long a round of turns is when it comes back.
+TEST(Terms, OneThatSleptDoesNotWaitBeforeItHasSavedWhatCountsNow) {
+  const core::Share cap = core::kWholeGpu / 100 * 22;
+  History history(make_terms(), 1, {core::Mode::serial, ms(20), ms(650)});
+  history.join(1).join(2).join(3);
+  history.step(core::CapSet{TenantId{1}, cap}).step(core::CapSet{TenantId{3}, cap});
+  history.want(1, {open(1, 1, kCapped)}).wait(ms(45)).tick({close(1, 1)}).drained(1, 1);
+  history.want(3, {open(3, 2, kCapped)}).wait(ms(45)).tick({close(3, 2)});
+  history.step(core::Drained{ClientId{3}, GpuId{0}, GrantId{2}, true});
+  history.wait(ms(150)).tick({}).want(2, {open(2, 3)}).want(1);
+  EXPECT_EQ(history.complaint(), "");
 }
 
 TEST(NeedlessCloses, FindsAThrottledOneOnlyWhereThereIsCredit) {
