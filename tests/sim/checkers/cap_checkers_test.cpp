@@ -96,6 +96,19 @@ TEST(Caps, TakesOneThatMayHaveCreditForOneThatWokeUp) {
   EXPECT_EQ(ends_for_one_that_had_its_share(ms(500)).complaint(), "");
 }
 
+// It has wanted the GPU for longer than the window has lasted.
+TEST(Caps, TakesOneThatIsResumedOrRaisedForOneThatWokeUp) {
+  const auto ended = [](const core::Event& before, const core::Event& meanwhile) {
+    History history(make_caps());
+    history.join(1).join(2).step(core::CapSet{TenantId{1}, kHalf}).step(before).want(2);
+    history.wait(ms(5)).want(1, {open(1, 1, kCapped)}).wait(ms(5)).step(meanwhile);
+    return history.wait(ms(5)).tick({close(1, 1)}).complaint();
+  };
+  EXPECT_EQ(ended(core::TenantPaused{TenantId{2}}, core::TenantResumed{TenantId{2}}), "");
+  EXPECT_EQ(ended(core::Tick{}, core::PrioritySet{TenantId{2}, core::Priority::high}), "");
+  EXPECT_NE(ended(core::Tick{}, core::Tick{}), "");
+}
+
 // A deadline is late by a moment, and nothing is decided in between.
 TEST(Caps, OneThatWentIdleIsJudgedByWhatItHasWhenItHasDrained) {
   const auto wants_again = [](Duration pause) {

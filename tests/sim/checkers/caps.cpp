@@ -29,10 +29,14 @@ class Caps : public Checker {
     ticked_ = std::holds_alternative<core::Tick>(event);
     const auto* wanted = std::get_if<core::Wanted>(&event);
     const LedgerClient* client = wanted != nullptr ? ledger.client(wanted->client) : nullptr;
-    if (client == nullptr || !ledger.knows(wanted->gpu)) return;
-    // Whether it has had its share is in doubt after a silence: then it may have woken up.
-    if (ledger.quota().is_throttled(client->tenant, wanted->gpu)) return;
-    woke_[{client->tenant, wanted->gpu}] = ledger.now();
+    if (client != nullptr && ledger.knows(wanted->gpu)) {
+      note_woke(ledger, client->tenant, wanted->gpu);
+    }
+    // Whoever may go on, or comes first now, is heard as well.
+    const auto* resumed = std::get_if<core::TenantResumed>(&event);
+    if (resumed != nullptr) note_standing(ledger, resumed->tenant);
+    const auto* raised = std::get_if<core::PrioritySet>(&event);
+    if (raised != nullptr) note_standing(ledger, raised->tenant);
   }
 
   void on_effect(const Ledger& ledger, const core::Effect& effect) override {
@@ -84,6 +88,17 @@ class Caps : public Checker {
   }
 
  private:
+  void note_woke(const Ledger& ledger, core::TenantId tenant, core::GpuId gpu) {
+    // Whether it has had its share is in doubt after a silence: then it may have woken up.
+    if (!ledger.quota().is_throttled(tenant, gpu)) woke_[{tenant, gpu}] = ledger.now();
+  }
+  void note_standing(const Ledger& ledger, core::TenantId tenant) {
+    for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
+      const core::GpuId gpu{index};
+      if (ledger.standing(tenant, gpu).stands) note_woke(ledger, tenant, gpu);
+    }
+  }
+
   // Somebody woke up in this window and was put off, since the holder's burst was to end soon.
   bool may_be_put_off(const Ledger& ledger, core::TenantId holder, core::GpuId gpu) const {
     const Instant since = *ledger.standing(holder, gpu).held_since;
