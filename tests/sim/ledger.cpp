@@ -90,6 +90,16 @@ bool Ledger::may_be_gang(core::TenantId id) const {
   return count > 1;
 }
 
+Duration Ledger::slowest_drain(core::GpuId gpu) const {
+  Duration slowest = this->gpu(gpu).longest_drain;
+  for (const core::ClientId id : this->gpu(gpu).open) {
+    const Slot& slot = *this->slot(id, gpu);
+    if (slot.gate != Slot::Gate::closing || slot.given_up) continue;
+    slowest = std::max(slowest, now_ - slot.closing_since);
+  }
+  return slowest;
+}
+
 bool Ledger::stands(core::TenantId id) const {
   const std::vector<Standing>& on = tenant(id).on;
   return std::any_of(on.begin(), on.end(), [](const Standing& one) { return one.stands; });

@@ -134,6 +134,8 @@ class Ledger {
   bool holds(core::TenantId id, core::GpuId gpu) const { return !!standing(id, gpu).held_since; }
   // More than one GPU that it wants, holds, or held not long ago; or where it left work behind.
   bool may_be_gang(core::TenantId id) const;
+  // Of those so far, and of those under way that are waited for.
+  Duration slowest_drain(core::GpuId gpu) const;
   // It is at a gate somewhere. Whether it waits there or lacks memory first, the core may know
   // better.
   bool stands(core::TenantId id) const;

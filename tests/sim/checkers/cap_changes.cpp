@@ -148,7 +148,7 @@ class CapChanges : public Checker {
     double given_to_all = 0;
     double swing = 0;
     // Whoever has run out is billed until it has drained, and saves before it runs again.
-    const auto drain = static_cast<double>(ledger.gpu(id).longest_drain.ns());
+    const auto drain = static_cast<double>(ledger.slowest_drain(id).ns());
     for (const Had& before : gpu.had) {
       const Duration used = ledger.used(before.tenant, id).least - before.used;
       const double given = ledger.quota().scaled(before.tenant, id).most - before.earned;

@@ -200,6 +200,23 @@ TEST(CapChanges, FindsTooLittleOrTooMuchOfAllTogether) {
   expect_complaint(judged(kHalf / 25 * 24, 50, {}), "all together had");
 }
 
+// What is billed until it has drained counts while it drains.
+TEST(CapChanges, ADrainUnderWayIsNoneOfTheWindow) {
+  const auto judged = [](const std::vector<core::Effect>& at_the_end) {
+    History history = one_open(make_cap_changes(kQuiet));
+    int grant = 1;
+    for (; grant <= 30; ++grant) {
+      history.wait(ms(100)).tick({close(1, grant)});
+      history.step(core::Drained{ClientId{1}, GpuId{0}, GrantId(grant), true});
+      history.wait(ms(100)).tick({open(1, grant + 1, kCapped)});
+    }
+    history.wait(ms(100)).tick(at_the_end).wait(ms(200));
+    return history.step(core::StillDraining{ClientId{1}, GpuId{0}, GrantId(grant), {}});
+  };
+  EXPECT_EQ(judged({close(1, 31)}).complaint(), "");
+  expect_complaint(judged({}), "had");
+}
+
 TEST(Books, FindsACapThatIsLeftBehind) {
   core::NodeView view;
   view.gpus.push_back({});

@@ -93,16 +93,8 @@ class ServiceBound : public Checker {
                                                  : gpu.policy.window;
   }
 
-  // With the slowest drain so far, or that which is under way.
   static Duration piece_of(const Ledger& ledger, core::GpuId id) {
-    const LedgerGpu& gpu = ledger.gpu(id);
-    Duration drain = gpu.longest_drain;
-    for (const core::ClientId client : gpu.open) {
-      const Slot& slot = *ledger.slot(client, id);
-      if (slot.gate != Slot::Gate::closing || slot.given_up) continue;
-      drain = std::max(drain, ledger.now() - slot.closing_since);
-    }
-    return longest_window(gpu) + drain + ledger.longest_excuse();
+    return longest_window(ledger.gpu(id)) + ledger.slowest_drain(id) + ledger.longest_excuse();
   }
 
   Duration bound_for(const Ledger& ledger, core::GpuId id, core::TenantId mine,
