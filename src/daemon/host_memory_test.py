@@ -91,6 +91,20 @@ class Lending(HostMemoryCase):
             self.assertEqual(bytes_made(memfd), 0, "gone, though it is still mapped")
         client.ping(1)
 
+    def test_a_daemon_that_is_killed_lets_go_of_its_tenants_before_its_memory(self):
+        self.start()
+        first, second = self.joined(1), self.joined(2)
+        self.segments(first, 2)
+        self.segments(second, 2)
+        numbers = {"/memfd:nvshare": [], "socket:": []}
+        folder = f"/proc/{self.daemon.process.pid}/fd"
+        for number in os.listdir(folder):
+            for kind in numbers:
+                if os.readlink(f"{folder}/{number}").startswith(kind):
+                    numbers[kind].append(int(number))
+        highest = sorted(numbers["socket:"])[-3:]  # of two tenants, and where others would come
+        self.assertLess(max(numbers["/memfd:nvshare"]), min(highest))
+
     def test_the_cap_is_kept_and_nobody_takes_the_last_quarter_from_another(self):
         self.start()
         first, second = self.joined(1), self.joined(2)

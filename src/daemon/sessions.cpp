@@ -12,6 +12,7 @@
 #include "daemon/faults.h"
 #include "daemon/introduction.h"
 #include "daemon/limits.h"
+#include "os/process.h"
 #include "os/unix_socket.h"
 
 namespace nvs::daemon {
@@ -43,7 +44,7 @@ Sessions::~Sessions() {
 }
 
 Result<void> Sessions::listen(UniqueFd listener) {
-  listener_ = std::move(listener);
+  listener_ = os::move_up(std::move(listener));
   return watch_listener();
 }
 
@@ -82,7 +83,7 @@ void Sessions::pause_accepting(const Error& error) {
 
 Result<Sessions::Connection*> Sessions::add_connection(UniqueFd fd) {
   const auto id = static_cast<core::ClientId>(++clients_ever_);
-  auto connection = std::make_unique<Connection>(id, std::move(fd), loop_.now());
+  auto connection = std::make_unique<Connection>(id, os::move_up(std::move(fd)), loop_.now());
   connection->peer.pid = os::peer_pid(connection->session.fd());  // for the log, until Hello
   Connection* raw = connection.get();
   NVS_TRY(loop_.add(raw->session.fd(), kInput, [this, raw](std::uint32_t events) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/process.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -43,6 +45,15 @@ Result<std::uint64_t> raise_open_files() {
     return tl::unexpected(Error::from_errno(errno, "setrlimit"));
   }
   return limit.rlim_cur;
+}
+
+UniqueFd move_up(UniqueFd fd) {
+  constexpr rlim_t kHigh = 4096;  // more would cost more: the kernel's table ends at the highest
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return fd;
+  const rlim_t least = std::min(kHigh, limit.rlim_cur / 2);
+  UniqueFd moved{::fcntl(fd.get(), F_DUPFD_CLOEXEC, static_cast<int>(least))};
+  return moved ? std::move(moved) : std::move(fd);
 }
 
 Result<void> set_niceness(int niceness) {

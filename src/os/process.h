@@ -21,6 +21,11 @@ Result<void> make_folder(const std::string& path, mode_t mode);
 // Raises the limit to what is allowed, and says what it is now.
 Result<std::uint64_t> raise_open_files();
 
+// The same file under a high number, if there is one. When a process is killed, Linux lets go of
+// its files from the highest number down, one after the other, and gigabytes of memory take a
+// second: who waits for the end of a connection hears of it first.
+UniqueFd move_up(UniqueFd fd);
+
 // Negative is more urgent, and takes a privilege.
 Result<void> set_niceness(int niceness);
 

@@ -3,8 +3,11 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <utility>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,6 +66,34 @@ TEST_F(ProcessTest, OpenFilesAreAsManyAsAllowed) {
   const Result<std::uint64_t> first = raise_open_files();
   ASSERT_TRUE(first);
   EXPECT_EQ(*raise_open_files(), *first);
+}
+
+// The one that was written to is the one that is read.
+TEST_F(ProcessTest, AFileThatMovedUpIsTheSameAndClosedOnExec) {
+  ASSERT_TRUE(raise_open_files());
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  UniqueFd out{ends[1]};
+  const UniqueFd in = move_up(UniqueFd{ends[0]});
+  EXPECT_GT(in.get(), out.get() + 100);
+  EXPECT_EQ(::fcntl(in.get(), F_GETFD), FD_CLOEXEC);
+  EXPECT_EQ(::fcntl(ends[0], F_GETFD), -1) << "nothing is left behind";
+  ASSERT_EQ(::write(out.get(), "x", 1), 1);
+  char byte = 0;
+  EXPECT_EQ(::read(in.get(), &byte, 1), 1);
+  EXPECT_EQ(byte, 'x');
+}
+
+TEST_F(ProcessTest, WhereThereIsNoHigherNumberAFileStays) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  UniqueFd file{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+  const int number = file.get();
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  file = move_up(std::move(file));
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(file.get(), number);
 }
 
 TEST_F(ProcessTest, LessUrgentIsAlwaysAllowed) { EXPECT_TRUE(set_niceness(1)); }
