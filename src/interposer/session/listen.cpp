@@ -149,7 +149,9 @@ bool reconnect() {
 void live_alone() {
   while (!reconnect()) {
     os::sleep_ns(retry_ns);
-    retry_ns = retry_ns * 2 < kLongestRetry_ns ? retry_ns * 2 : kLongestRetry_ns;
+    // Slowly: one that is started again is there within a second or so.
+    retry_ns += retry_ns / 4;
+    if (retry_ns > kLongestRetry_ns) retry_ns = kLongestRetry_ns;
     end_long_pause(clock_ns());
     const os::FutexGuard guard(lock);
     lift_old_bounds(clock_ns());
