@@ -79,9 +79,9 @@ void QuotaShapesCase::run(const Bench& bench) const {
   CappedTenants tenants(sharing, normal_tenants(sharing, 1));
   QuotaPlan patient = plan;
   if (!bench.quick) patient.settle_s = kLongKernelSettleSeconds;
+  measure_launch_bound(sharing, tenants, plan);
   measure_alone(sharing, tenants, patient, 0, "matmul, kernels of 200 ms",
                 points_of_long_kernels(bench));
-  measure_launch_bound(sharing, tenants, plan);
 }
 
 }  // namespace nvs::bench
