@@ -128,9 +128,9 @@ def measure(options, daemon, table):
                 one.kill()
 
 
-def parse(arguments):
+def parse(arguments, about):
     form = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
+    parser = argparse.ArgumentParser(description=about, formatter_class=form)
     add = parser.add_argument
     add("--build", type=pathlib.Path, default="build", help="folder of bin/ and lib/ (build)")
     add("--python", default=sys.executable, help="the Python that has PyTorch")
@@ -140,7 +140,7 @@ def parse(arguments):
 
 
 def main(arguments):
-    options = parse(arguments)
+    options = parse(arguments, __doc__)
     table = swap.LiveTable()
     with tempfile.TemporaryDirectory(prefix="nvshare-limits-") as folder:
         with scheduler.Scheduler(options.scheduler, folder, None) as daemon:
