@@ -25,7 +25,7 @@ struct OpenWindow {
   GpuId gpu;
   GrantId grant;
   WindowTerms terms;
-  bool took_over = false;  // another tenant had the GPU before
+  bool took_over = false;  // another tenant had a window before, and the GPU turns to this one
 };
 // Other terms for a window that stays open.
 struct ChangeTerms {

@@ -90,7 +90,7 @@ void release(Node& node, Seat& seat) {
   }
 }
 
-void open_gate(Node& node, Gate& gate) {
+void open_gate(Node& node, Gate& gate, bool took_over) {
   node.change(gate, [&node](Gate& it) {
     it.state = GateState::open;
     it.idle = !it.wants;
@@ -99,7 +99,7 @@ void open_gate(Node& node, Gate& gate) {
     it.grant = node.fresh_grant();
   });
   const Seat& seat = *gate.seat;
-  node.emit(OpenWindow{gate.client, seat.gpu->id, gate.grant, seat.terms, seat.took_over});
+  node.emit(OpenWindow{gate.client, seat.gpu->id, gate.grant, seat.terms, took_over});
 }
 
 // What it could not use because it lacked another GPU is gone: it does not catch up with all of it.
@@ -156,14 +156,15 @@ void open_window(Node& node, Seat& seat) {
   seat.terms = terms_for(gpu, seat, node.now);
   for (Gate* gate : seat.gates) {
     // One that was found open may be so beside others that lack memory.
-    if (gate->state == GateState::closed && gate->memory.is_complete()) open_gate(node, *gate);
+    if (gate->state != GateState::closed || !gate->memory.is_complete()) continue;
+    open_gate(node, *gate, seat.took_over && gpu.has_windows());
   }
   note_presence(node, seat);  // it is known by now whether it has work
   note_window_opened(gpu, node.now);
 }
 
 void join_window(Node& node, Gate& gate) {
-  open_gate(node, gate);
+  open_gate(node, gate, false);  // its tenant has the GPU
   settle(node, *gate.seat);
 }
 

@@ -153,6 +153,10 @@ TEST(Windows, ATenantIsToldWhetherAnotherHadTheGpuBefore) {
   EXPECT_TRUE(took_over(2));
   EXPECT_FALSE(took_over(2));
   EXPECT_TRUE(took_over(1));
+  node.want(2);
+  node.drained(2, 0, true);
+  const auto& again = std::get<OpenWindow>(node.effects().front());
+  EXPECT_FALSE(again.took_over) << "the same window goes on";
 }
 
 TEST(Windows, WhoeverLostItsWindowWaitsForTheOneItWasEndedFor) {
