@@ -60,6 +60,7 @@ void mend(int gpu) {
 void act_on_fault(int gpu) {
   if (!faults::is_noted(gpu)) return;
   const os::FutexGuard guard(lock);
+  if (!faults::is_noted(gpu)) return;  // it has just been mended
   Gpu& mine = gpus[gpu];
   const Phase before = mine.phase;
   if (before == Phase::unused || before == Phase::free || before == Phase::faulted) return;

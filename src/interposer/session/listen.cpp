@@ -7,6 +7,7 @@
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
 #include "interposer/session/drain.h"
+#include "interposer/session/faults.h"
 #include "interposer/session/memory.h"
 #include "interposer/session/shared_files.h"
 #include "interposer/session/tend.h"
@@ -153,6 +154,7 @@ void live_alone() {
     retry_ns += retry_ns / 4;
     if (retry_ns > kLongestRetry_ns) retry_ns = kLongestRetry_ns;
     end_long_pause(clock_ns());
+    for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) act_on_fault(gpu);
     const os::FutexGuard guard(lock);
     lift_old_bounds(clock_ns());
   }

@@ -218,7 +218,11 @@ bool let_go_window(int gpu, const flow::Look& look) {
 void close_let_go(int gpu) {
   const std::int64_t closes_ns = clock_ns() + kNextRequest_ns;
   while (clock_ns() < closes_ns) os::relax();
-  while (!gate::begin_close(gpu)) {
+  {
+    const os::FutexGuard guard(lock);
+    if (!is_handed_over(gpu)) return;  // a fault was found
+    while (!gate::begin_close(gpu)) {
+    }
   }
   finish_quickly(gpu);
 }

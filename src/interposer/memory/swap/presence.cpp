@@ -14,7 +14,7 @@ constexpr std::int64_t kLookAgain_ns = 50'000'000;
 bool is_there(int gpu) {
   const os::FutexGuard guard(lock);
   const vmm::Sums sums = regions.sums(gpu);
-  return sums.total() == sums.resident;
+  return sums.total() == sums.resident || rooms[gpu].is_faulted;  // or nothing comes any more
 }
 
 }  // namespace

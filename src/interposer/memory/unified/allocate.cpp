@@ -43,7 +43,7 @@ bool take_room(int gpu, std::uint64_t bytes, bool is_shared, std::uint64_t& take
       seen = room.changes.load(std::memory_order_relaxed);
       room.asked -= taken;
       taken = 0;
-      if (is_too_much(gpu, bytes)) return false;
+      if (is_too_much(gpu, bytes) || room.is_faulted) return false;
       if (!is_shared) return true;
       taken = growth(gpu, bytes);
       if (swap::may_have_more(gpu) >= taken) {
@@ -86,13 +86,16 @@ void prefer(int gpu, CUdeviceptr address, std::uint64_t bytes) {
 }  // namespace
 
 Got allocate(int gpu, std::uint64_t bytes, std::uint64_t& address, const Charge& charge) {
-  if (bytes == 0) return Got::native;
+  if (bytes == 0 || rooms[gpu].is_faulted) return Got::native;
   const libc::NoCancel no_cancel;
   const bool is_shared = session::has_any_daemon() && session::has_daemon(gpu);
   if (is_shared && !start_bringing(gpu)) return Got::native;
   card_bytes(gpu);  // asks the driver, which is not to be done with a lock held
   std::uint64_t taken = 0;
-  if (!take_room(gpu, bytes, is_shared, taken)) return Got::nothing;
+  // Who waited for room while the context was lost is told so by the driver.
+  if (!take_room(gpu, bytes, is_shared, taken)) {
+    return rooms[gpu].is_faulted ? Got::native : Got::nothing;
+  }
   CUdeviceptr made = 0;
   const CUresult result = real<Row::cuMemAllocManaged>()(&made, bytes, CU_MEM_ATTACH_GLOBAL);
   if (result != CUDA_SUCCESS) {
