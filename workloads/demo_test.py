@@ -119,7 +119,9 @@ class Demo(unittest.TestCase):
                 self.interrupt(signal_number)
 
     def interrupt(self, signal_number):
-        settings = environment(NVSHARE_SIM_TIME="20")
+        # Of its own: the next test's tenants must not meet those that are just being ended.
+        machine = f"{MACHINE}-signal-{signal_number}"
+        settings = environment(NVSHARE_SIM_TIME="20", NVSHARE_SIM_MACHINE=machine)
         children = 5 if SHARED else 4  # four tenants, and the daemon
         with subprocess.Popen(
             demo(), env=settings, stdout=subprocess.PIPE, start_new_session=True
