@@ -9,25 +9,19 @@ example:
   faulted.py --build build
 """
 
+import os
 import sys
-import tempfile
 import time
 
 import limits
-import scheduler
 import sharing
-import swap
 
 GIB_IN_MIB = 1 << 10
 PATIENCE_S = 10
 
 
-def use_of(daemon, process):
-    """Its tenant's line for the GPU; nothing if it is none any more."""
-    for tenant in daemon.ask("status")["tenants"]:
-        if any(client["pid"] == process.process.pid for client in tenant["clients"]):
-            return tenant["gpus"][0]
-    return None
+def state_of(daemon, process):
+    return limits.tenant_of(daemon, process.process.pid)["gpus"][0]["state"]
 
 
 def wait_for(condition):
@@ -56,8 +50,8 @@ def measure(options, daemon, table):
         told = lost.say("fault")
         table.judge("what it is told of its fault", told[:90], "as bare", told == alone)
         asks(other, most // 4, f"{most // 4} GiB for another", "took")
-        wait_for(lambda: use_of(daemon, lost)["state"] == "faulted")
-        state = use_of(daemon, lost)["state"]
+        wait_for(lambda: state_of(daemon, lost) == "faulted")
+        state = state_of(daemon, lost)
         table.judge("it is shown as", state, "faulted", state == "faulted")
         asks(other, most, f"{most} GiB more for the other", "refused")
         asks(other, 1, "1 GiB instead", "took")
@@ -71,14 +65,6 @@ def measure(options, daemon, table):
             one.kill()
 
 
-def main(arguments):
-    options = limits.parse(arguments, __doc__)
-    table = swap.LiveTable()
-    with tempfile.TemporaryDirectory(prefix="nvshare-faulted-") as folder:
-        with scheduler.Scheduler(options.scheduler, folder, None) as daemon:
-            measure(options, daemon, table)
-    return 0 if table.judged and table.met() else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    os.environ.pop("LD_PRELOAD", None)
+    sys.exit(limits.run(sys.argv[1:], __doc__, measure))

@@ -139,15 +139,16 @@ def parse(arguments, about):
     return options
 
 
-def main(arguments):
-    options = parse(arguments, __doc__)
+def run(arguments, about, measured):
+    """The whole script: a daemon of its own, a table, and the exit status."""
+    options = parse(arguments, about)
     table = swap.LiveTable()
-    with tempfile.TemporaryDirectory(prefix="nvshare-limits-") as folder:
+    with tempfile.TemporaryDirectory(prefix="nvshare-gpu-") as folder:
         with scheduler.Scheduler(options.scheduler, folder, None) as daemon:
-            measure(options, daemon, table)
+            measured(options, daemon, table)
     return 0 if table.judged and table.met() else 1
 
 
 if __name__ == "__main__":
     os.environ.pop("LD_PRELOAD", None)
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:], __doc__, measure))
