@@ -89,10 +89,12 @@ void DaemonProcess::start() {
   wait_until_ready();
 }
 
-void DaemonProcess::crash_and_restart() {
+std::int64_t DaemonProcess::crash_and_restart() {
   ::kill(pid(), SIGKILL);
   program_->wait(kAnswerSeconds);
+  const std::int64_t started_ns = now_ns();
   start();
+  return started_ns;
 }
 
 DaemonProcess::~DaemonProcess() { program_->terminate(); }

@@ -43,8 +43,9 @@ class DaemonProcess {
   DaemonProcess(const DaemonProcess&) = delete;
   DaemonProcess& operator=(const DaemonProcess&) = delete;
 
-  // Kills it as a crash does, and starts it again in its folder. Returns when it is ready.
-  void crash_and_restart();
+  // Kills it as a crash does, and starts it again in its folder. Returns when it is ready: when the
+  // new one was started, which is when nothing was left of the old one.
+  std::int64_t crash_and_restart();
 
   pid_t pid() const { return program_->pid(); }
   const std::string& folder() const { return folder_.path(); }
