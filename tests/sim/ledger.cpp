@@ -12,11 +12,6 @@ std::size_t number(Id id) {
   return static_cast<std::size_t>(id);
 }
 
-template <class Id>
-void drop(std::vector<Id>& list, Id id) {
-  list.erase(std::remove(list.begin(), list.end(), id), list.end());
-}
-
 }  // namespace
 
 void Ledger::apply(Instant now, const core::Event& event) {
@@ -144,83 +139,6 @@ LedgerTenant& Ledger::tenant_at(core::TenantId id) {
   return tenants_[number(id)];
 }
 
-bool Ledger::lacks_elsewhere(const LedgerTenant& tenant) const {
-  for (std::uint32_t gpu = 0; gpu < tenant.on.size(); ++gpu) {
-    const Standing& standing = tenant.on[gpu];
-    if (!standing.swapped || standing.held_since) continue;
-    for (const core::ClientId client : tenant.clients) {
-      const Slot& slot = clients_[number(client)].slots[gpu];
-      if (slot.wants && slot.gate == Slot::Gate::closed) return true;
-    }
-  }
-  return false;
-}
-
-// What a tenant's clients add up to on one GPU, after something about one of them changed.
-void Ledger::refresh(core::TenantId id, core::GpuId gpu) {
-  if (!note_swapped(id) && quota_.cap(id) == core::kNoCap) {
-    refresh_one(id, gpu);
-    return;
-  }
-  // Where it lacks memory, or has had its share, it may wait in vain on its other GPUs.
-  for (std::uint32_t index = 0; index < gpus_.size(); ++index) note_quota(id, core::GpuId{index});
-  for (std::uint32_t index = 0; index < gpus_.size(); ++index) refresh_one(id, core::GpuId{index});
-}
-
-void Ledger::refresh_one(core::TenantId id, core::GpuId gpu) {
-  LedgerTenant& tenant = tenant_at(id);
-  Standing& standing = tenant.on[core::index_of(gpu)];
-  bool wants = false, holds_it = false, busy = false, asks = false;
-  for (const core::ClientId client : tenant.clients) {
-    const Slot& one = clients_[number(client)].slots[core::index_of(gpu)];
-    wants |= one.wants && one.gate == Slot::Gate::closed;
-    holds_it |= holds(one);
-    busy |= holds(one) && !one.idle;
-    asks |= one.memory.asked > 0;
-  }
-  if (holds_it && standing.idle == busy) standing.idle = !busy;
-  standing.idle_since = now_;
-  LedgerGpu& on = gpus_[core::index_of(gpu)];
-  if (holds_it != standing.held_since.has_value()) {
-    on.last_change = now_;
-    if (holds_it) {
-      // Given up and opened again in one step: the same window goes on.
-      const bool goes_on = standing.held_last == now_;
-      standing.held_since = goes_on ? standing.held_before : now_;
-    } else {
-      standing.held_last = now_;
-      standing.held_before = *standing.held_since;
-      standing.held_since.reset();
-    }
-  }
-  standing.wants = wants && !holds_it && !tenant.paused;
-  note_quota(id, gpu);
-  // Whoever has had its share stands in no line.
-  const bool stands = standing.wants && !quota_.is_throttled(id, gpu);
-  standing.stands = stands;
-  const bool lacks = (stands && standing.swapped) || (asks && !tenant.paused);
-  if (lacks != standing.lacks_since.has_value()) {
-    standing.lacks_since = lacks ? std::optional(now_) : std::nullopt;
-  }
-  // Whoever lacks memory on a GPU that it wants is not served on its others either.
-  const bool waits = stands && !lacks_elsewhere(tenant) && !quota_.may_be_throttled(id, gpu);
-  if (waits != standing.waits_since.has_value()) {
-    if (!waits) {
-      standing.longest_wait = std::max(standing.longest_wait, now_ - *standing.waits_since);
-    }
-    standing.waits_since = waits ? std::optional(now_) : std::nullopt;
-    if (waits) {
-      on.waiting.push_back(id);
-    } else {
-      drop(on.waiting, id);
-    }
-  }
-}
-
-void Ledger::refresh_all(core::TenantId id) {
-  for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) refresh(id, core::GpuId{gpu});
-}
-
 void Ledger::on(const core::GpuAdded& event) {
   gpus_.resize(core::index_of(event.gpu) + 1);
   gpus_[core::index_of(event.gpu)].capacity = event.capacity_bytes;
@@ -252,11 +170,11 @@ void Ledger::leave(core::ClientId id) {
   LedgerClient& left = clients_[number(id)];
   left.here = false;
   LedgerTenant& tenant = tenant_at(left.tenant);
-  drop(tenant.clients, id);
+  std::erase(tenant.clients, id);
   for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
     if (left.slots[gpu].memory.told) gpus_[gpu].shortage.reset();  // that may have been its doing
-    drop(gpus_[gpu].open, id);
-    drop(gpus_[gpu].memory, id);
+    std::erase(gpus_[gpu].open, id);
+    std::erase(gpus_[gpu].memory, id);
     add_up(core::GpuId{gpu});
   }
   refresh_all(left.tenant);
@@ -315,7 +233,7 @@ void Ledger::on(const core::Drained& event) {
   slot->gate = Slot::Gate::closed;
   slot->wants = slot->wants || event.waiting;
   slot->found = slot->adopted = slot->loose = slot->given_up = slot->idle = slot->stalled = false;
-  drop(gpus_[core::index_of(event.gpu)].open, event.client);
+  std::erase(gpus_[core::index_of(event.gpu)].open, event.client);
   refresh(tenant, event.gpu);
   quota_.backdate(tenant, event.gpu, before, event.quiet);
 }

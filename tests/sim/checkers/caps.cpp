@@ -48,7 +48,10 @@ class Caps : public Checker {
     if (ledger.holds(client->tenant, open->gpu)) return;
     const LedgerQuota& quota = ledger.quota();
     // A gang that has begun keeps its GPUs: it does not begin anew if one of them is used again.
+    // Where it drained it has not given the GPU up, and if it owed something then, and does not any
+    // more, nobody looked.
     const bool begins = !holds_any(ledger, client->tenant);
+    if (!begins && quota.credit(client->tenant, open->gpu).most > 0) return;
     if (!quota.has_run_out(client->tenant, open->gpu) &&
         !(begins && quota.is_throttled(client->tenant, open->gpu))) {
       return;

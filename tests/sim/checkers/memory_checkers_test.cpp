@@ -87,7 +87,7 @@ TEST(TurnLength, FindsATurnThatIsTooShort) {
 }
 
 // What it does not have to bring back does not make it longer.
-TEST(TurnLength, CountsWhoIsNotBackYet) {
+TEST(TurnLength, CountsWhatIsNotBackYet) {
   const auto turn = [](std::uint64_t back, Duration lasted) {
     constexpr std::uint64_t kUnit = 100'000'000;  // at 16 GB/s, 8 of them take 50 ms
     History history = crowd(make_turn_length({}), 16 * kUnit);
@@ -101,7 +101,8 @@ TEST(TurnLength, CountsWhoIsNotBackYet) {
   };
   EXPECT_EQ(turn(0, ms(250)).complaint(), "");
   expect_complaint(turn(0, ms(249)), "instead of 250000 us");
-  expect_complaint(turn(7, ms(249)), "instead of 250000 us");
+  EXPECT_EQ(turn(4, ms(125)).complaint(), "");
+  expect_complaint(turn(4, ms(124)), "instead of 125000 us");
   EXPECT_EQ(turn(8, ms(100)).complaint(), "");
   expect_complaint(turn(8, ms(99)), "instead of 100000 us");
 }
@@ -138,6 +139,15 @@ TEST_F(TurnAfterDrain, EndsWhenItWasDecided) {
 TEST_F(TurnAfterDrain, IsNoneOfWhoHadNoWork) {
   EXPECT_EQ(goes(drain(core::kRestMin)).complaint(), "");
   expect_complaint(goes(drain(ms(1))), "instead of 500000 us");
+}
+
+TEST_F(TurnAfterDrain, IsNoneOfWhoHadNoWorkWhileItDrained) {
+  const auto wants_after = [](Duration rested) {
+    History history = drain(ms(1)).wait(rested - ms(51));
+    return goes(history.want(1).wait(ms(10)));
+  };
+  EXPECT_EQ(wants_after(core::kRestMin).complaint(), "");
+  expect_complaint(wants_after(core::kRestMin - ms(1)), "instead of 500000 us");
 }
 
 // It has to go, and is told so when what it was let in with is done.

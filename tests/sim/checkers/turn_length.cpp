@@ -25,7 +25,9 @@ class TurnLength : public Checker {
     const auto* drained = std::get_if<core::Drained>(&event);
     const LedgerClient* client = drained != nullptr ? ledger.client(drained->client) : nullptr;
     drains_ = client != nullptr ? std::optional(client->tenant) : std::nullopt;
-    if (const auto* held = std::get_if<core::MemoryHeld>(&event)) {
+    if (const auto* wanted = std::get_if<core::Wanted>(&event)) {
+      if (ledger.slot(wanted->client, wanted->gpu) != nullptr) note(ledger, *wanted);
+    } else if (const auto* held = std::get_if<core::MemoryHeld>(&event)) {
       if (ledger.knows(held->gpu)) note(ledger, *held);
     } else if (std::holds_alternative<core::ClientLeft>(event) ||
                std::holds_alternative<core::TenantPaused>(event)) {
@@ -62,7 +64,7 @@ class TurnLength : public Checker {
     const Closed& closed = closed_[{tenant, allow->gpu}];
     const Instant decided = drains_ == tenant ? closed.at : ledger.now();
     // One without work has to go before the turn ends, and may have some again by then.
-    if (drains_ == tenant && closed.rested) return;
+    if (drains_ == tenant && closed.has_rested(ledger.now())) return;
     if (ledger.quota().may_be_throttled(tenant, allow->gpu)) return;
     if (!turn.known || turn.told < decided) {
       // A gang is told when it has drained on its other GPUs too: it was decided before.
@@ -90,7 +92,13 @@ class TurnLength : public Checker {
   // How a tenant's window was ended.
   struct Closed {
     Instant at;
-    bool rested = false;  // it had no work, for so long that its turn ends with it
+    std::optional<Instant> idle_since;    // it had no work
+    std::optional<Instant> wanted_again;  // after that
+
+    // It had none for so long that its turn ended with it, perhaps while it drained.
+    bool has_rested(Instant now) const {
+      return idle_since && wanted_again.value_or(now) - *idle_since >= core::kRestMin;
+    }
   };
 
   void note(const Ledger& ledger, const core::CloseWindow& close) {
@@ -98,8 +106,13 @@ class TurnLength : public Checker {
     Closed& closed = closed_[{tenant, close.gpu}];
     if (closed.at == ledger.now()) return;  // of all its clients the first one counts
     const Standing& standing = ledger.standing(tenant, close.gpu);
-    const bool idle = standing.held_since && standing.idle;
-    closed = {ledger.now(), idle && ledger.now() - standing.idle_since >= core::kRestMin};
+    closed = {ledger.now(), std::nullopt, std::nullopt};
+    if (standing.held_since && standing.idle) closed.idle_since = standing.idle_since;
+  }
+
+  void note(const Ledger& ledger, const core::Wanted& wanted) {
+    Closed& closed = closed_[{ledger.client(wanted.client)->tenant, wanted.gpu}];
+    if (!closed.wanted_again) closed.wanted_again = ledger.now();
   }
 
   // What is said twice in a step is meant as it was said last.
@@ -159,10 +172,10 @@ class TurnLength : public Checker {
       const std::uint64_t rate = std::max<std::uint64_t>(traits_.bus_rate, core::kSwapRate);
       std::uint64_t bytes = 0;
       for (const auto& [client, out] : turn.out) {
-        // Whoever is back came into room that became free in the middle of the turn (ADR-0014): it
-        // has not to come in at its end, and nobody was made to go for it.
+        // What is back came into room that became free in the middle of the turn (ADR-0014): it has
+        // not to come in at its end, and nobody was made to go for it.
         const Slot* slot = ledger.slot(client, id);
-        if (slot != nullptr && slot->memory.away > 0) bytes += out;
+        if (slot != nullptr) bytes += std::min(out, slot->memory.away);
       }
       const auto us = static_cast<std::int64_t>(bytes / (rate / 1'000'000));
       least = std::max(core::kTurnMin, Duration::from_us(us) * core::kTurnSwaps);
