@@ -14,6 +14,17 @@ namespace {
 // Whoever sleeps saves up its part of a period, and no more: time not used is gone.
 Duration thrift(const Seat& seat) { return part_of(period_of(*seat.gpu), seat.tenant->cap); }
 
+// When a cap changes everybody keeps what it may have saved under the caps that are in force now,
+// before it runs (no quantum is larger than a quarter of a period) and while somebody else has a
+// window. More would be spent first, at the cost of the others. Who has saved a quantum may run,
+// whatever changes.
+Duration kept_after_change(const Seat& seat) {
+  const Share cap = cap_in_force(seat);
+  const Duration period = period_of(*seat.gpu);
+  const Duration swing = period / 4 + part_of(span_of(seat.gpu->policy), cap);
+  return std::max(quantum(seat), std::min(part_of(period, cap), swing));
+}
+
 Duration first_credit(const Seat& seat, Duration at) {
   const Duration most = quantum(seat);
   const auto kept = seat.tenant->kept.find(seat.gpu->id);
@@ -109,8 +120,9 @@ void cut_savings(Node& node, Seat& seat) {
   if (!seat.quota.account) return;
   seat.gpu->account(node.now);
   seat.accrue(node.now);
-  seat.quota.account->keep_at_most(thrift(seat), seat.gpu->quota.clock.at(node.now));
-  seat.quota.kept = std::min(seat.quota.kept, thrift(seat));
+  const Duration most = kept_after_change(seat);
+  seat.quota.account->keep_at_most(most, seat.gpu->quota.clock.at(node.now));
+  seat.quota.kept = std::min(seat.quota.kept, most);
 }
 
 void cut_savings(Node& node, Gpu& gpu) {

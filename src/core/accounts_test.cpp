@@ -22,6 +22,17 @@ TEST_F(Accounts, WhatASleeperSavesIsItsPartOfAPeriod) {
   EXPECT_EQ(node.seat(1).credit, Duration::from_ms(20)) << "a new cap knows nothing of the old one";
 }
 
+// A tenant without a cap took half of the GPU, so that the other one has saved all it may.
+TEST_F(Accounts, AChangeLeavesEverybodyWhatItMaySaveUnderTheNewCaps) {
+  all_work({90, 0});
+  node.pass_ms(5000);
+  EXPECT_GT(node.seat(1).credit, Duration::from_ms(1000));
+  node.cap(2, 40);
+  const Duration window = Duration::from_ms(40) * 90 / 130;  // its part of somebody's
+  EXPECT_GT(node.seat(1).credit, kPeriod / 4);
+  EXPECT_LE(node.seat(1).credit, kPeriod / 4 + window);
+}
+
 TEST_F(Accounts, WhatOneCouldNotHaveBecauseOfOthersIsOwedToIt) {
   all_work({30}, Duration::from_ms(290));
   node.join(2, 2);

@@ -64,11 +64,15 @@ void set_cap(Node& node, Tenant& tenant, Share cap, bool settles) {
   for (const auto& seat : tenant.seats) {
     if (!seat) continue;
     change_account(node, *seat);
-    settles ? cut_savings(node, *seat->gpu) : cut_savings(node, *seat);
     node.touch(*seat->gpu);
   }
   for (const auto& seat : tenant.seats) {
     if (seat) settle(node, *seat);
+  }
+  // Now all caps that count are known, and so is everybody's part of the GPU.
+  for (const auto& seat : tenant.seats) {
+    if (!seat) continue;
+    settles ? cut_savings(node, *seat->gpu) : cut_savings(node, *seat);
   }
 }
 

@@ -168,7 +168,7 @@ void LedgerQuota::set_cap(core::TenantId tenant, core::Share cap) {
 void LedgerQuota::cut_savings(const Gpu& gpu, std::uint32_t index) {
   for (const core::TenantId id : gpu.capped) {
     Seat& one = tenants_[place(id)].seats[index];
-    const Between<double> most = thrift(tenants_[place(id)].cap, gpu);
+    const Between<double> most = kept_after_change(id, core::GpuId{index});
     one.poor.credit = std::min(one.poor.credit, most.least);
     one.rich.credit = std::min(one.rich.credit, most.most);
     one.sure.kept = std::min(one.sure.kept, most.least);

@@ -20,6 +20,12 @@ struct Between {
   bool operator==(const Between&) const = default;
 };
 
+// For how long somebody has the GPU while others wait.
+inline Duration stay_of(const core::GpuPolicy& policy) {
+  if (policy.mode != core::Mode::serial) return policy.window;
+  return policy.turn.value_or(core::kSerialTurn);
+}
+
 class LedgerQuota {
  public:
   // What the clients of a tenant are on one GPU.
@@ -78,6 +84,8 @@ class LedgerQuota {
   // What it saves up before it runs again, and at most.
   Between<double> quantum(core::TenantId tenant, core::GpuId gpu) const;
   double carry(core::TenantId tenant, core::GpuId gpu) const;
+  // What it keeps of its savings when a cap changes.
+  Between<double> kept_after_change(core::TenantId tenant, core::GpuId gpu) const;
   // The sum of all that count now, in parts of one.
   Between<double> sum(core::GpuId gpu) const;
   std::size_t accounts(core::GpuId gpu) const { return gpus_[core::index_of(gpu)].capped.size(); }

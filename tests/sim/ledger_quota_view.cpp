@@ -97,6 +97,24 @@ Between<double> LedgerQuota::quantum(core::TenantId tenant, core::GpuId gpu) con
   return quantum(cap(tenant), gpus_[core::index_of(gpu)]);
 }
 
+// The core knows which caps count, the ledger that it is between these.
+Between<double> LedgerQuota::kept_after_change(core::TenantId tenant, core::GpuId gpu) const {
+  const Gpu& on = gpus_[core::index_of(gpu)];
+  double all = 0;
+  for (const core::TenantId id : on.capped) all += part(cap(id));
+  const Seat* one = seat(tenant, gpu);
+  const double own = one != nullptr && one->sure.counts ? 0 : part(cap(tenant));
+  const auto kept = [&](double sum, Duration period) {
+    const double in_force = part(cap(tenant)) / std::max(1.0, sum);
+    return std::min(in_force * ns(period), ns(period) / 4 + in_force * ns(stay_of(on.policy)));
+  };
+  // The core scales to whole shares.
+  const double rounded = part(1) * ns(on.period.most + stay_of(on.policy));
+  const Between<double> least = quantum(tenant, gpu);
+  return {std::max(least.least, kept(all, on.period.least) - rounded),
+          std::max(least.most, kept(sum(gpu).least + own, on.period.most))};
+}
+
 double LedgerQuota::carry(core::TenantId tenant, core::GpuId gpu) const {
   return carry(cap(tenant), gpus_[core::index_of(gpu)]).most;
 }

@@ -125,6 +125,17 @@ TEST(World, ReplaysFromItsSeed) {
   EXPECT_NE(trace_of(5), trace_of(6));
 }
 
+// Promises of the core were broken there once, or a checker was wrong.
+TEST(World, HoldsWhereItDidNot) {
+  for (const std::uint64_t seed :
+       {6153, 6447, 10213, 38454, 38518, 42770, 47988, 51558, 57253, 1006638, 1009582}) {
+    Trace trace;
+    World world(draw_plan(seed, {}), seed, trace);
+    world.run();
+    EXPECT_EQ(world.failure().value_or(""), "") << "nvshare-sim --seed " << seed;
+  }
+}
+
 // How often a line of the run has both words in it, up to the first that has `until`.
 int count_lines(const std::vector<std::string>& lines, const std::string& word,
                 const std::string& other, const std::string& until) {

@@ -147,7 +147,8 @@ class CapChanges : public Checker {
     Duration sum;
     double given_to_all = 0;
     double swing = 0;
-    // Whoever has run out is billed until it has drained, and saves before it runs again.
+    // Whoever has run out is billed until it has drained, and saves before it runs again. Where
+    // caps leave little of the GPU over, what was kept at the change is spent slowly.
     const auto drain = static_cast<double>(ledger.slowest_drain(id).ns());
     for (const Had& before : gpu.had) {
       const Duration used = ledger.used(before.tenant, id).least - before.used;
@@ -156,7 +157,9 @@ class CapChanges : public Checker {
       const double slack = cap_slack_ns(ledger, before.tenant, id);
       sum += used;
       given_to_all += given;
-      swing += ledger.quota().quantum(before.tenant, id).most + drain;
+      swing += std::max(ledger.quota().quantum(before.tenant, id).most,
+                        ledger.quota().kept_after_change(before.tenant, id).most) +
+               drain;
       if (std::abs(off) <= static_cast<double>(span.ns()) / 1000 + slack) continue;
       complain(text(before.tenant) + " had " + text(used) + " of " + text(id) + " in " +
                text(span) + ", and its cap gave it " + std::to_string(given / 1e3) + " us");

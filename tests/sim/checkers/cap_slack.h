@@ -11,10 +11,8 @@
 namespace nvs::sim {
 
 inline double cap_slack_ns(const Ledger& ledger, core::TenantId tenant, core::GpuId id) {
-  const LedgerGpu& gpu = ledger.gpu(id);
-  Duration window = gpu.policy.window;
-  if (gpu.policy.mode == core::Mode::serial) window = gpu.policy.turn.value_or(core::kSerialTurn);
-  const auto piece = static_cast<double>((window + ledger.slowest_drain(id)).ns());
+  const Duration stay = stay_of(ledger.gpu(id).policy);
+  const auto piece = static_cast<double>((stay + ledger.slowest_drain(id)).ns());
   const auto others = static_cast<double>(ledger.quota().accounts(id));
   const double cap = static_cast<double>(ledger.quota().cap(tenant)) / core::kWholeGpu;
   return ledger.quota().quantum(tenant, id).most + piece * (1 + cap * others);
