@@ -2,6 +2,7 @@
 #include "core/accounts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/memory_books.h"
 #include "core/residency.h"
@@ -59,10 +60,21 @@ void stop_counting(Seat& seat, Instant now) {
   seat.gpu->quota.clock.remove(seat.quota.account->cap(), now);
 }
 
+// For how long others may have the GPU until it is one's turn.
+Duration round_of(const Gpu& gpu) {
+  const Duration period = period_of(gpu);
+  if (stay_of(gpu.policy) != Stay::turn || gpu.present <= 1) return period;
+  const Duration round = std::min(span_of(gpu.policy), kQuotaPeriodMax) * gpu.present;
+  return std::clamp(round, period, kQuotaPeriodMax);
+}
+
 void begin_activity(Seat& seat, Instant now) {
   SeatQuota& quota = seat.quota;
+  const Duration pause = now - quota.ended;
+  if (pause >= kBurstPause) quota.active_since = now;
   // A short pause does not cost what it is owed.
-  const Duration most = quota.counts ? std::max(thrift(seat), quota.kept) : thrift(seat);
+  const bool is_short = pause < seat.gpu->policy.quota_period;
+  const Duration most = is_short ? std::max(thrift(seat), quota.kept) : thrift(seat);
   quota.account->keep_at_most(most, seat.gpu->quota.clock.at(now));
   if (std::exchange(quota.counts, true)) {
     forget_lapse(seat);
@@ -74,21 +86,19 @@ void begin_activity(Seat& seat, Instant now) {
 void end_activity(Seat& seat, Instant now) {
   SeatQuota& quota = seat.quota;
   quota.kept = quota.account->credit(seat.gpu->quota.clock.at(now));
-  quota.lapses = now + seat.gpu->policy.quota_period;
+  quota.ended = now;
+  // For as long as it was active, up to a period: the cap of one that hardly pauses counts all the
+  // time, and one that has work now and then takes little from the others' caps.
+  const Duration lasted = now - quota.active_since;
+  const Duration counts = std::clamp(lasted, kBurstPause, seat.gpu->policy.quota_period);
+  quota.lapses = std::max(quota.lapses, now + counts);
   seat.gpu->quota.lapsing.insert({quota.lapses, seat.tenant->id});
 }
 
 }  // namespace
 
-// Where tenants take turns a cap holds over a whole round: else turns would be cut to pieces, or
-// somebody would sit in memory only to wait for its share.
 Duration period_of(const Gpu& gpu) {
-  Duration round;
-  if (gpu.memory.tight) {
-    round = gpu.memory.turn.round;
-  } else if (stay_of(gpu.policy) == Stay::turn && gpu.present > 1) {
-    round = std::min(span_of(gpu.policy), kQuotaPeriodMax) * gpu.present;
-  }
+  const Duration round = gpu.memory.tight ? gpu.memory.turn.round : Duration{};
   return std::clamp(round, gpu.policy.quota_period, kQuotaPeriodMax);
 }
 
@@ -184,12 +194,15 @@ void note_counting(Node& node, Seat& seat) {
   const bool was_active = std::exchange(quota.active, active);
   if (active && !was_active) begin_activity(seat, node.now);
   if (!active && was_active) end_activity(seat, node.now);
-  if (seat.tenant->paused) stop_counting(seat, node.now);
+  if (seat.tenant->paused) {
+    stop_counting(seat, node.now);
+    quota.kept = {};
+  }
   trim_credit(seat, node.now);
 }
 
 void trim_credit(Seat& seat, Instant now) {
-  const Duration carry = std::max(kQuotaCarry, period_of(*seat.gpu));
+  const Duration carry = std::max(kQuotaCarry, round_of(*seat.gpu));
   seat.quota.account->keep_at_most(part_of(carry, seat.tenant->cap), seat.gpu->quota.clock.at(now));
 }
 

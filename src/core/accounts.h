@@ -23,7 +23,8 @@ void set_credit(Node& node, Tenant& tenant, Gpu& gpu, Duration credit);
 // The seat is about to go, or its cap has gone.
 void close_account(Node& node, Seat& seat);
 
-// The span in which a cap holds for one that is alone.
+// The span in which a cap holds for one that is alone. Where memory is had in turns it is a whole
+// round: else somebody would sit in memory only to wait for its share.
 Duration period_of(const Gpu& gpu);
 
 // All below is for those that have an account.
@@ -41,7 +42,7 @@ Share cap_in_force(const Seat& seat);
 void note_counting(Node& node, Seat& seat);
 // What it may keep of what it saved while others had the GPU.
 void trim_credit(Seat& seat, Instant now);
-// Those that have been idle for a period do not count any more.
+// Those that have been idle for long enough do not count any more.
 void lapse_due(Node& node, Gpu& gpu);
 
 }  // namespace nvs::core

@@ -42,7 +42,8 @@ TEST_F(Accounts, WhatOneCouldNotHaveBecauseOfOthersIsOwedToIt) {
   expect_shares({30, 60});
 }
 
-TEST_F(Accounts, WhoIsIdleForAPeriodDoesNotCount) {
+// It counts for as long as it had work, and at most for a period more.
+TEST_F(Accounts, WhoIsIdleDoesNotCount) {
   all_work({75, 75});
   node.pass_ms(2000);
   EXPECT_EQ(node.view().gpus[0].caps, 1'500'000U);
@@ -50,16 +51,32 @@ TEST_F(Accounts, WhoIsIdleForAPeriodDoesNotCount) {
   node.join(2, 2);
   node.cap(2, 75);
   EXPECT_EQ(node.view().gpus[0].caps, 750'000U) << "who left does not count at all";
-  node.want(2);
-  EXPECT_EQ(node.view().gpus[0].caps, 1'500'000U);
-  while (!node.is_open(2)) node.pass_ms(1);
-  node.drained(2);
-  node.pass(kPeriod - Duration::from_ns(1));
-  EXPECT_EQ(node.view().gpus[0].caps, 1'500'000U);
-  node.pass(Duration::from_ns(1));
-  EXPECT_EQ(node.view().gpus[0].caps, 750'000U);
+  for (const auto& [worked, counts] : {std::pair{Duration::from_ms(30), Duration::from_ms(30)},
+                                       std::pair{kPeriod + Duration::from_ms(30), kPeriod}}) {
+    const Instant began = node.now();
+    node.want(2);
+    EXPECT_EQ(node.view().gpus[0].caps, 1'500'000U);
+    while (!node.is_open(2)) node.pass(Duration::from_us(100));
+    if (node.now() - began < worked) node.pass(worked - (node.now() - began));
+    node.drained(2);
+    const Duration rest = std::min(node.now() - began, counts);
+    node.pass(rest - Duration::from_ns(1));
+    EXPECT_EQ(node.view().gpus[0].caps, 1'500'000U);
+    node.pass(Duration::from_ns(1));
+    EXPECT_EQ(node.view().gpus[0].caps, 750'000U);
+  }
   node.pass_ms(2000);
   EXPECT_NEAR(shares(1)[0], 75, 0.5);
+}
+
+// Busy for a tenth of the time, it does not take half of the GPU from the other one.
+TEST_F(Accounts, WhoNapsTakesLittleFromTheOthers) {
+  all_work({75}, Duration{});
+  node.join(2, 2);
+  node.cap(2, 75);
+  node.burst(2, 0, Duration::from_ms(6), Duration::from_ms(60));
+  node.pass_ms(2000);
+  EXPECT_GT(shares(1)[0], 68);
 }
 
 TEST_F(Accounts, APausedOneDoesNotCount) {

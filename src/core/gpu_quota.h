@@ -27,10 +27,12 @@ struct SeatQuota {
   Duration back;    // what the clock shows then, as it stands in GpuQuota::returning
   bool returning = false;
 
-  bool active = false;  // has work, or waits for memory
-  bool counts = false;  // its cap is in the sum
-  Duration kept;        // what it had saved when it last became inactive
-  Instant lapses;       // as it stands in GpuQuota::lapsing, while it is inactive and counts
+  bool active = false;   // has work, or waits for memory
+  Instant active_since;  // but for pauses of less than kBurstPause
+  Instant ended;         // when it last was
+  bool counts = false;   // its cap is in the sum
+  Duration kept;         // what it had saved when it last became inactive
+  Instant lapses;        // as it stands in GpuQuota::lapsing, while it is inactive and counts
 
   bool works = false;     // as it stands in GpuQuota: has gates with work, whatever their state
   Duration shared_since;  // what GpuQuota::shared showed when it was last charged

@@ -101,6 +101,7 @@ struct LedgerGpu {
   std::vector<core::ClientId> memory;  // that told about theirs
   std::uint64_t needed = 0;            // by all of them, with what cannot be moved
   Between<Duration> period;            // in which caps hold
+  Between<Duration> round;             // for which one may wait until it is its turn
   bool fits() const { return needed <= capacity; }
 };
 
@@ -209,6 +210,7 @@ class Ledger {
   void note_periods(Moment moment);
   void look_at_periods(Moment moment);
   Between<Duration> period(core::GpuId id) const;
+  Between<Duration> round(core::GpuId id) const;
   void note_quota(core::TenantId id, core::GpuId gpu);
 
   LedgerQuota quota_;

@@ -80,14 +80,16 @@ void LedgerQuota::charge(Seat& seat, double poor, double rich) {
 
 void LedgerQuota::set_policy(core::GpuId gpu, const core::GpuPolicy& policy) {
   gpus_[core::index_of(gpu)].policy = policy;
-  set_period(gpu, {policy.quota_period, policy.quota_period});
+  const Between<Duration> period = {policy.quota_period, policy.quota_period};
+  set_period(gpu, period, period);
 }
 
-void LedgerQuota::set_period(core::GpuId gpu, Between<Duration> period) {
+void LedgerQuota::set_period(core::GpuId gpu, Between<Duration> period, Between<Duration> round) {
   const auto within = [](Duration span) {
     return std::clamp(span, core::kQuotaPeriodMin, core::kQuotaPeriodMax);
   };
   gpus_[core::index_of(gpu)].period = {within(period.least), within(period.most)};
+  gpus_[core::index_of(gpu)].round = {within(round.least), within(round.most)};
 }
 
 void LedgerQuota::set_state(core::TenantId tenant, core::GpuId gpu, const State& state) {
@@ -226,18 +228,23 @@ void LedgerQuota::note_activity(core::TenantId tenant, std::uint32_t index) {
   const Between<double> most = thrift(tenants_[place(tenant)].cap, gpus_[index]);
   const bool sure = !state.paused && (state.busy.least > 0 || state.wants);
   const bool may = !state.paused && (state.busy.most > 0 || state.wants || state.asks);
-  const auto wake = [](const Activity& it, Side& side, double keeps) {
-    side.credit = std::min(side.credit, it.counts ? std::max(keeps, it.kept) : keeps);
+  const auto wake = [&](const Activity& it, Side& side, double keeps) {
+    const bool is_short = now_ - it.ended < period;
+    side.credit = std::min(side.credit, is_short ? std::max(keeps, it.kept) : keeps);
   };
   if (!one.sure.active && may) wake(one.sure, one.poor, most.least);
   if (!one.may.active && sure) wake(one.may, one.rich, most.most);
   const auto follow = [&](Activity& it, bool active, const Side& side) {
     if (!active && it.active) {
       it.kept = side.credit;
-      it.lapses = now_ + period;
+      it.ended = now_;
+      const Duration counts = std::clamp(now_ - it.active_since, core::kBurstPause, period);
+      it.lapses = std::max(it.lapses, now_ + counts);
     }
+    if (active && !it.active && now_ - it.ended >= core::kBurstPause) it.active_since = now_;
     it.active = active;
     it.counts = (it.counts || active) && !state.paused;
+    if (state.paused) it.kept = 0;
   };
   const bool doubtful = one.may.active && !one.sure.active;
   follow(one.sure, sure, one.poor);

@@ -47,8 +47,9 @@ class LedgerQuota {
 
   void add_gpu() { gpus_.emplace_back(); }
   void set_policy(core::GpuId gpu, const core::GpuPolicy& policy);
-  // The span in which a cap holds for one that is alone.
-  void set_period(core::GpuId gpu, Between<Duration> period);
+  // The span in which a cap holds for one that is alone, and for how long others may have the GPU
+  // until it is one's turn.
+  void set_period(core::GpuId gpu, Between<Duration> period, Between<Duration> round);
   void set_cap(core::TenantId tenant, core::Share cap);
   void set_state(core::TenantId tenant, core::GpuId gpu, const State& state);
   // From now on it has a place on the GPU, and an account if it has a cap.
@@ -95,7 +96,9 @@ class LedgerQuota {
  private:
   struct Activity {
     bool active = false;
-    bool counts = false;  // or was active a period ago
+    Instant active_since;  // but for short pauses
+    Instant ended;         // when it last was
+    bool counts = false;   // or was not long ago
     Instant lapses;
     double kept = 0;
   };
@@ -121,6 +124,7 @@ class LedgerQuota {
   struct Gpu {
     core::GpuPolicy policy;
     Between<Duration> period;
+    Between<Duration> round;
     Between<int> working;
     std::vector<core::TenantId> capped;
   };

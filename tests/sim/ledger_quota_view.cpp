@@ -81,9 +81,9 @@ Between<double> LedgerQuota::thrift(core::Share cap, const Gpu& gpu) {
 }
 
 Between<double> LedgerQuota::carry(core::Share cap, const Gpu& gpu) {
-  const Between<double> least = thrift(cap, gpu);
-  const double owed = part(cap) * ns(core::kQuotaCarry);
-  return {std::max(owed, least.least), std::max(owed, least.most)};
+  const double owed = ns(core::kQuotaCarry);
+  return {part(cap) * std::max(owed, ns(gpu.round.least)),
+          part(cap) * std::max(owed, ns(gpu.round.most))};
 }
 
 Between<double> LedgerQuota::quantum(core::Share cap, const Gpu& gpu) {

@@ -67,14 +67,20 @@ void Ledger::note_quota(core::TenantId id, core::GpuId gpu) {
   quota_.set_state(id, gpu, state);
 }
 
-// Where tenants take turns a cap holds over a whole round. How long that is, where memory is the
-// reason for it, is for the core to say.
+// Where memory is had in turns a cap holds over a whole round. How long that is, is for the core to
+// say.
 Between<Duration> Ledger::period(core::GpuId id) const {
   const LedgerGpu& gpu = this->gpu(id);
   const Duration least = gpu.policy.quota_period;
   const bool tight = !gpu.fits() || is_short(id) || is_hampered(id);
-  if (!gpu.memory.empty() && tight) return {least, core::kQuotaPeriodMax};
-  if (gpu.policy.mode != core::Mode::serial) return {least, least};
+  return {least, !gpu.memory.empty() && tight ? core::kQuotaPeriodMax : least};
+}
+
+// For so long others may have the GPU until it is one's turn.
+Between<Duration> Ledger::round(core::GpuId id) const {
+  const LedgerGpu& gpu = this->gpu(id);
+  const auto [least, most] = period(id);
+  if (gpu.policy.mode != core::Mode::serial) return {least, most};
   Between<std::int64_t> present;
   for (std::size_t number = 0; number < tenants_.size(); ++number) {
     const LedgerQuota::State& state = quota_.state(core::TenantId{number}, id);
@@ -88,7 +94,7 @@ Between<Duration> Ledger::period(core::GpuId id) const {
   const Duration turn =
       std::min(gpu.policy.turn.value_or(core::kSerialTurn), core::kQuotaPeriodMax);
   return {present.least > 1 ? std::max(least, turn * present.least) : least,
-          present.most > 1 ? std::max(least, turn * present.most) : least};
+          present.most > 1 ? std::max(most, turn * present.most) : most};
 }
 
 // In the middle of a step the core may see it as it was before, or as it is after that.
@@ -99,11 +105,14 @@ void Ledger::note_periods(Moment moment) {
 void Ledger::look_at_periods(Moment moment) {
   for (std::uint32_t index = 0; index < gpus_.size(); ++index) {
     const core::GpuId id{index};
-    const Between<Duration> now = period(id);
-    Between<Duration>& all = gpus_[index].period;
-    if (moment == Moment::before) all = now;
-    all = {std::min(all.least, now.least), std::max(all.most, now.most)};
-    quota_.set_period(id, all);
+    LedgerGpu& gpu = gpus_[index];
+    const auto look = [moment](Between<Duration>& all, const Between<Duration>& now) {
+      if (moment == Moment::before) all = now;
+      all = {std::min(all.least, now.least), std::max(all.most, now.most)};
+    };
+    look(gpu.period, period(id));
+    look(gpu.round, round(id));
+    quota_.set_period(id, gpu.period, gpu.round);
   }
 }
 

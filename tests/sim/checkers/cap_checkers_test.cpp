@@ -245,19 +245,6 @@ TEST(Terms, OneThatHasHadItsShareDoesNotWaitBeforeItHasDrained) {
   expect_complaint(drained({}), "is not told that another tenant waits");
 }
 
-// What it saves up depends on how long a round of turns is when it comes back.
-TEST(Terms, OneThatSleptDoesNotWaitBeforeItHasSavedWhatCountsNow) {
-  const core::Share cap = core::kWholeGpu / 100 * 22;
-  History history(make_terms(), 1, {core::Mode::serial, ms(20), ms(650)});
-  history.join(1).join(2).join(3);
-  history.step(core::CapSet{TenantId{1}, cap}).step(core::CapSet{TenantId{3}, cap});
-  history.want(1, {open(1, 1, kCapped)}).wait(ms(45)).tick({close(1, 1)}).drained(1, 1);
-  history.want(3, {open(3, 2, kCapped)}).wait(ms(45)).tick({close(3, 2)});
-  history.step(core::Drained{ClientId{3}, GpuId{0}, GrantId{2}, true});
-  history.wait(ms(150)).tick({}).want(2, {open(2, 3)}).want(1);
-  EXPECT_EQ(history.complaint(), "");
-}
-
 TEST(NeedlessCloses, FindsAThrottledOneOnlyWhereThereIsCredit) {
   EXPECT_EQ(one_open(make_needless_closes()).wait(ms(100)).tick({close(1, 1)}).complaint(), "");
   expect_complaint(one_open(make_needless_closes()).wait(ms(90)).tick({close(1, 1)}),
