@@ -168,7 +168,8 @@ void close_account(Node& node, Seat& seat) {
 }
 
 Duration credit_of(const Seat& seat, Instant now) {
-  return seat.quota.account->credit(seat.gpu->quota.clock.at(now)) - seat.uncharged(now);
+  const Duration booked = seat.quota.account->credit(seat.gpu->quota.clock.at(now));
+  return std::max(booked - seat.uncharged(now), -kQuotaDebtMax);
 }
 
 Duration quantum(const Seat& seat) { return quantum_of(period_of(*seat.gpu), seat.tenant->cap); }

@@ -5,15 +5,8 @@
 #include <limits>
 
 namespace nvs::core {
-namespace {
-
-// Of a client that never answers only so many are told apart.
-constexpr std::size_t kOpenMax = 32;
-
-}  // namespace
-
 std::uint64_t Allowances::send(std::uint64_t bytes) {
-  if (open_.size() == kOpenMax) {
+  if (open_.size() == kAllowancesOpenMax) {
     open_[1].most = std::max(open_[0].most, open_[1].most);
     open_[1].least = std::min(open_[0].least, open_[1].least);
     open_.erase(open_.begin());

@@ -4,10 +4,14 @@
 // that it last named.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace nvs::core {
+
+// Of a client that never answers only so many are told apart; of older ones the most and the least.
+inline constexpr std::size_t kAllowancesOpenMax = 32;
 
 class Allowances {
  public:

@@ -53,13 +53,22 @@ class CompleteWindows : public Checker {
     }
   }
 
-  // It gave its window up there and works elsewhere in one that it had by then.
+  // It gave its window up there and has worked elsewhere ever since: one window after the other
+  // began before the last one of the others had ended.
   static bool keeps_place(const Ledger& ledger, core::TenantId tenant, core::GpuId gpu) {
-    const std::optional<Instant>& last = ledger.standing(tenant, gpu).held_last;
+    std::optional<Instant> until = ledger.standing(tenant, gpu).held_last;
     const auto& on = ledger.tenant(tenant).on;
-    return last && std::any_of(on.begin(), on.end(), [&](const Standing& other) {
-             return other.held_since && *other.held_since <= *last;
-           });
+    const auto lasts_longer = [&](const Standing& one) {
+      return one.held_last && one.held_before <= *until && *one.held_last > *until;
+    };
+    while (until) {
+      for (const Standing& one : on) {
+        if (one.held_since && *one.held_since <= *until) return true;
+      }
+      const auto next = std::find_if(on.begin(), on.end(), lasts_longer);
+      until = next != on.end() ? next->held_last : std::nullopt;
+    }
+    return false;
   }
 
   // Nobody is told to move something out while it runs.
