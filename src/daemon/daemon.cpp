@@ -177,7 +177,9 @@ Result<void> Daemon::watch_memory() {
   return loop_.add(memory_watch_->fd(), EPOLLIN, [this](std::uint32_t) {
     for (const MemoryWatch::Reading& reading : memory_watch_->take()) {
       const auto gpu = node_.gpus().find(reading.gpu);
-      if (gpu) node_.measure(loop_.now(), *gpu, reading.free_bytes, sessions_.effects());
+      if (!gpu) continue;
+      node_.note_busy(*gpu, reading.busy_part);
+      node_.measure(loop_.now(), *gpu, reading.free_bytes, sessions_.effects());
     }
     sessions_.settle();
   });

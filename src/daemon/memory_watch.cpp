@@ -78,7 +78,10 @@ std::vector<MemoryWatch::Reading> MemoryWatch::read() const {
   std::vector<Reading> readings;
   for (const auto& [gpu, device] : gpus_) {
     const NvmlResult<std::uint64_t> free_bytes = nvml_.free_bytes(device);
-    if (free_bytes) readings.push_back({gpu, *free_bytes});
+    const NvmlResult<double> busy = nvml_.busy_part(device);
+    if (free_bytes) {
+      readings.push_back({gpu, *free_bytes, busy ? std::optional(*busy) : std::nullopt});
+    }
   }
   return readings;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks NVML once in a while how much memory of each GPU is free. A thread does: while the driver
+// Asks NVML once in a while how much memory of each GPU is free, and how busy it is. A thread does: while the driver
 // makes memory for others the answer takes long (on an H200 up to 144 ms, else 5 us), and no window
 // must wait for that.
 #pragma once
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -34,6 +35,7 @@ class MemoryWatch {
   struct Reading {
     UuidBytes gpu;
     std::uint64_t free_bytes;
+    std::optional<double> busy_part;  // of the last second or so
   };
   // Readable while take() has something.
   int fd() const { return event_.fd(); }

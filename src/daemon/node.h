@@ -82,6 +82,8 @@ class Node {
   // It has lost its contexts there, and so much stays until it ends: said in the log, once.
   void note_fault(core::ClientId client, core::GpuId gpu, std::uint64_t fixed_bytes);
   // How much of the GPU's memory is free, by NVML.
+  // How busy the GPU itself says that it was lately, if it does.
+  void note_busy(core::GpuId gpu, std::optional<double> part) { shares_.note_busy(gpu, part); }
   void measure(Instant now, core::GpuId gpu, std::uint64_t free_bytes, Effects& effects);
 
   // Told by a client that an earlier daemon has served.

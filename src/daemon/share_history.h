@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a GPU's time a tenant had lately: its bill once a second, for a minute.
+// How much of a GPU's time a tenant had lately, looked at once a second, for a minute. That is what
+// it was billed, but for two cases. One that is alone is asked nothing, and billed for as long as it
+// has its window: there the GPU's own word counts if that is less. And where several are billed for
+// the same time (they run at once), each had its part of it.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +21,8 @@ class ShareHistory {
  public:
   // When sample() is to be called next; nothing while there is nobody.
   std::optional<Instant> next_deadline() const { return next_; }
+  // What the GPU says of the time since it was last asked; nothing: it does not.
+  void note_busy(core::GpuId gpu, std::optional<double> part) { busy_[gpu] = part; }
   // Somebody came.
   void begin(Instant now) {
     if (!next_) next_ = now;
@@ -29,19 +34,31 @@ class ShareHistory {
   // Nothing if that is too short to tell.
   std::optional<double> share(core::TenantId tenant, core::GpuId gpu, Instant now, Duration used,
                               Duration span) const;
-  std::size_t size() const { return bills_.size(); }
+  std::size_t size() const { return pasts_.size(); }
 
  private:
-  struct Bill {
+  struct Had {
     Instant at;
-    Duration used;
+    Duration got;  // all in all
   };
-  struct Bills {
-    Ring<Bill> ring{kShareSamples};
+  struct Past {
+    Ring<Had> ring{kShareSamples};
+    Duration used;    // its bill at the latest
+    Duration billed;  // of that since the one before
+    double part = 1;  // and so much of it counted
     Instant seen;
   };
+  // Of what everybody on a GPU was billed since the last sample: how much counts?
+  struct Billed {
+    Duration sum;
+    int tenants = 0;
+    bool capped = false;
+  };
+  double part_of(const Billed& billed, core::GpuId gpu, Duration span) const;
 
-  std::map<std::pair<core::TenantId, core::GpuId>, Bills> bills_;
+  std::map<std::pair<core::TenantId, core::GpuId>, Past> pasts_;
+  std::map<core::GpuId, std::optional<double>> busy_;
+  std::optional<Instant> sampled_;
   std::optional<Instant> next_;
 };
 

@@ -52,6 +52,56 @@ TEST(ShareHistory, SharesOfTheLastSecondsAndOfTheLastMinute) {
   EXPECT_FALSE(history.share(kSeenTenant, core::GpuId{0}, now, used, Duration::from_s(10)));
 }
 
+// Nobody asks one that is alone whether it has work. The GPU knows.
+TEST(ShareHistory, OneThatIsAloneIsAsBusyAsTheGpuSays) {
+  ShareHistory history;
+  Duration used;
+  Instant now = kBegin;
+  core::Share cap = core::kNoCap;
+  const auto pass = [&](int seconds, std::optional<double> busy) {
+    for (int i = 0; i < seconds; ++i) {
+      now += Duration::from_s(1);
+      used += Duration::from_s(1);
+      history.note_busy(kSeenGpu, busy);
+      core::NodeView view = seen_with(used);
+      view.tenants[0].gpus[0].cap = cap;
+      history.sample(now, view);
+    }
+  };
+  const auto share = [&] {
+    return history.share(kSeenTenant, kSeenGpu, now, used, Duration::from_s(10)).value();
+  };
+  pass(12, 0.1);
+  EXPECT_NEAR(share(), 0.1, 1e-6);
+  pass(10, std::nullopt);
+  EXPECT_NEAR(share(), 1, 1e-6) << "a GPU that does not say it";
+  cap = core::kWholeGpu / 2;
+  pass(10, 0.1);
+  EXPECT_NEAR(share(), 1, 1e-6) << "whoever has a cap tells of its pauses";
+}
+
+TEST(ShareHistory, ThoseThatRunAtOnceHaveTheirPartOfTheTime) {
+  ShareHistory history;
+  Instant now = kBegin;
+  core::NodeView view = seen_with({});
+  view.tenants.push_back(view.tenants[0]);
+  view.tenants[1].tenant = core::TenantId{4};
+  const auto use = [&](std::size_t who) -> Duration& { return view.tenants[who].gpus[0].used; };
+  for (int second = 0; second < 12; ++second) {
+    history.sample(now, view);
+    now += Duration::from_s(1);
+    use(0) += Duration::from_ms(1000);
+    use(1) += Duration::from_ms(600);
+  }
+  history.sample(now, view);
+  const auto share = [&](std::size_t who) {
+    const core::TenantId tenant = view.tenants[who].tenant;
+    return history.share(tenant, kSeenGpu, now, use(who), Duration::from_s(10)).value();
+  };
+  EXPECT_NEAR(share(0), 1 / 1.6, 1e-6);
+  EXPECT_NEAR(share(1), 0.6 / 1.6, 1e-6);
+}
+
 TEST(ShareHistory, WhoIsGoneIsForgotten) {
   ShareHistory history;
   history.sample(kBegin, seen_with({}));

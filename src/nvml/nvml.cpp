@@ -151,6 +151,14 @@ NvmlResult<std::uint64_t> Nvml::free_bytes(nvmlDevice_t device) const {
   return memory.free;
 }
 
+NvmlResult<double> Nvml::busy_part(nvmlDevice_t device) const {
+  nvmlUtilization_t use{};
+  const nvmlReturn_t result = first_of<decltype(nvmlDeviceGetUtilizationRates)>(
+      library_.get(), {"nvmlDeviceGetUtilizationRates"}, device, &use);
+  if (result != NVML_SUCCESS) return tl::unexpected(words(result));
+  return static_cast<double>(use.gpu) / 100;
+}
+
 bool Nvml::in_mig_mode(nvmlDevice_t device) const {
   unsigned now = NVML_DEVICE_MIG_DISABLE;
   unsigned after_reset = NVML_DEVICE_MIG_DISABLE;

@@ -73,6 +73,9 @@ class Nvml {
   NvmlResult<std::uint64_t> memory_bytes(nvmlDevice_t device) const;
   // What of it nobody has now.
   NvmlResult<std::uint64_t> free_bytes(nvmlDevice_t device) const;
+  // The part of the time in which a kernel ran, of anybody, lately (a second at most). MIG
+  // instances do not have it.
+  NvmlResult<double> busy_part(nvmlDevice_t device) const;
 
   bool in_mig_mode(nvmlDevice_t device) const;
   std::vector<MigInstance> mig_instances(nvmlDevice_t device) const;
