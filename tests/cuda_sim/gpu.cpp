@@ -54,6 +54,11 @@ Gpu::Gpu(int device) : driver_(initialised_driver()), device_(device) {
   NVS_MUST(driver_.cuModuleLoadData(&module_, workloads::kernels::ptx()));
 }
 
+Gpu::Gpu(int device, CUcontext current)
+    : driver_(initialised_driver()), device_(device), context_(current) {
+  NVS_MUST(driver_.cuModuleLoadData(&module_, workloads::kernels::ptx()));
+}
+
 CUdeviceptr Gpu::alloc(std::size_t bytes) const {
   CUdeviceptr address = 0;
   NVS_MUST(driver_.cuMemAlloc_v2(&address, bytes));

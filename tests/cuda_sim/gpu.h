@@ -40,6 +40,8 @@ class Gpu {
  public:
   /// Makes a context on the device, current, with the kernels loaded.
   explicit Gpu(int device = 0);
+  /// In the context that is current, which is of that device.
+  Gpu(int device, CUcontext current);
 
   const Driver* operator->() const { return &driver_; }
   const CusimApi& sim() const { return *driver_.sim(); }

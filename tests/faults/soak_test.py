@@ -18,7 +18,7 @@ import sys
 import time
 import unittest
 
-from exchange import ExchangeCase
+from exchange import LIBRARY, ExchangeCase
 from fault_case import FaultCase
 from swap_daemon import ALL, ScriptedDaemon
 
@@ -183,6 +183,38 @@ class Both(ExchangeCase):
 
         self.wait_until(is_as_before, "the books as they were:", lambda: grown)
         self.finish(*tenants)
+
+
+class Retained(ExchangeCase):
+    """One that retains and releases its primary context all the time, and never ends it."""
+
+    MAKES = ("cuStreamCreate", "cuEventCreate", "cuModuleLoadData", "cuMemHostAlloc", "cuMemAlloc")
+
+    def made(self, calls):
+        """What the library's threads have made of the driver's things, in all."""
+        lines = calls.read_text().splitlines()
+        ours = (line.removeprefix(f"{LIBRARY} ") for line in lines if line.startswith(LIBRARY))
+        return collections.Counter(name for name in ours if name.startswith(self.MAKES))
+
+    def wait_for_copies(self, tenant, count):
+        """Times that something of it was seen to have left since the last time."""
+        for number in range(count):
+            before = self.on_gpu(tenant)["copied_out_bytes"]
+            has_left = lambda: self.on_gpu(tenant)["copied_out_bytes"] > before
+            self.wait_until(has_left, f"copy {number}", lambda: self.on_gpu(tenant))
+
+    def test_exchanges(self):
+        calls = self.folder.parent / "calls"
+        tenant = self.tenant("retainer", 20, NVSHARE_SIM_CALLS_FILE=str(calls))
+        tenant.wait_for_progress(1)
+        other = self.innocent()
+        self.wait_for_copies(tenant, 2)
+        before = self.made(calls)
+        self.assertGreater(before["cuStreamCreate"], 0)
+        self.wait_for_copies(tenant, 10)
+        self.assertEqual(self.made(calls), before)
+        self.check_goes_on(tenant, other)
+        self.finish(tenant, other)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@
 #include "interposer/session/captures.h"
 #include "interposer/session/contexts.h"
 #include "interposer/session/faults.h"
+#include "interposer/session/retains.h"
 #include "interposer/session/session.h"
 
 namespace nvs::interposer::memory {
@@ -36,21 +37,24 @@ void count_ended(std::uint64_t context, Birth before) {
   if (books().ended({OwnerType::context, context}, before, last)) report_ended(last);
 }
 
-// A call that may end a context: our own use of it ends before.
+// A call that may end a context: our own use of it ends before. What we have there ends with it, or
+// goes on being used.
 class Ending {
  public:
   explicit Ending(CUcontext context) : context_(context) {
+    if (context == nullptr) return;
     const libc::NoCancel no_cancel;
     contexts::may_end(context);
     flow::context_ends(context);
-    swap::forget_lane(context);
-    swap::forget_scrap(number_of(context));
+    scrap_ = swap::take_scrap(number_of(context));
     swap::ordered_may_end(number_of(context));
-    forget_sample(number_of(context));
+    sample_ = take_sample(number_of(context));
   }
   ~Ending() {
+    if (context_ == nullptr) return;
     const libc::NoCancel no_cancel;
     if (ended_) {
+      swap::forget_lane(context_);
       close_all_of(number_of(context_));
       swap::context_ended(number_of(context_));
       end_shares();
@@ -59,6 +63,8 @@ class Ending {
     } else {
       contexts::goes_on(context_);
       swap::ordered_goes_on(number_of(context_));
+      swap::keep_scrap(number_of(context_), scrap_);
+      keep_sample(number_of(context_), sample_);
     }
   }
   Ending(const Ending&) = delete;
@@ -67,6 +73,8 @@ class Ending {
 
  private:
   CUcontext context_;
+  CUdeviceptr scrap_ = 0;
+  CUdeviceptr sample_ = 0;
   bool ended_ = false;
 };
 
@@ -88,28 +96,51 @@ bool is_primary_active(CUdevice device) {
   return ask != nullptr && ask(device, &flags, &active) == CUDA_SUCCESS && active != 0;
 }
 
-// Only the last release ends it.
-template <class Call>
-CUresult release_through(CUdevice device, Call call) {
-  Ending ending(contexts::primary_of(device));
-  const Birth before = books().now();
-  const CUresult result = call();
-  if (result != CUDA_SUCCESS || is_primary_active(device)) return result;
-  ending.ended();
+void count_primary_ended(CUdevice device, Birth before) {
   const std::uint64_t context = books().primary_of(device);
   if (context != 0) count_ended(context, before);
+}
+
+// Only the last release ends it, and until then nothing of ours stops. A context that others have
+// released past us may be gone all the same.
+template <class Call>
+CUresult release_through(CUdevice device, Call call) {
+  retains::Call release(device, retains::Call::Kind::release);
+  Ending ending(release.may_end() ? contexts::primary_of(device) : nullptr);
+  const Birth before = books().now();
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) return result;
+  release.succeeded();
+  if (is_primary_active(device)) return result;
+  release.ended();
+  Ending late(release.may_end() ? nullptr : contexts::primary_of(device));
+  ending.ended();
+  late.ended();
+  count_primary_ended(device, before);
+  return result;
+}
+
+// It is written down before anybody else can end it.
+CUresult retain_through(CUcontext* context, CUdevice device, bool& is_new) {
+  retains::Call retain(device, retains::Call::Kind::retain);
+  const CUresult result = real<Row::cuDevicePrimaryCtxRetain>()(context, device);
+  if (result != CUDA_SUCCESS || context == nullptr) return result;
+  retain.succeeded();
+  contexts::primary_created(*context, device);
+  is_new = books().primary_retained(number_of(*context), device);
   return result;
 }
 
 // A reset frees everything, however many hold the context.
 template <class Call>
 CUresult reset_through(CUdevice device, Call call) {
+  const retains::Call reset(device, retains::Call::Kind::reset);
   Ending ending(contexts::primary_of(device));
   const Birth before = books().now();
   const CUresult result = call();
-  if (result == CUDA_SUCCESS) ending.ended();
-  const std::uint64_t context = books().primary_of(device);
-  if (result == CUDA_SUCCESS && context != 0) count_ended(context, before);
+  if (result != CUDA_SUCCESS) return result;
+  ending.ended();
+  count_primary_ended(device, before);
   return result;
 }
 
@@ -165,14 +196,12 @@ CUresult cuCtxDetach(CUcontext ctx) {
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* pctx, CUdevice dev) {
-  const CUresult result = interposer::swap::with_room(
-      dev, [&] { return real<Row::cuDevicePrimaryCtxRetain>()(pctx, dev); });
+  bool is_new = false;
+  const CUresult result =
+      interposer::swap::with_room(dev, [&] { return retain_through(pctx, dev, is_new); });
   if (result != CUDA_SUCCESS || pctx == nullptr) return result;
-  interposer::contexts::primary_created(*pctx, dev);
   interposer::session::gpu_used(dev);
-  if (books().primary_retained(number_of(*pctx), dev)) {
-    log_context(number_of(*pctx), RowUse::primary_context, dev, "created");
-  }
+  if (is_new) log_context(number_of(*pctx), RowUse::primary_context, dev, "created");
   return result;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/sample.h"
 
+#include "interposer/exports/in_context.h"
 #include "interposer/exports/real.h"
 #include "interposer/flow/relaxed_capture.h"
 #include "interposer/resolve/libc.h"
@@ -18,6 +19,16 @@ constexpr std::size_t kSampleBytes = 256;
 
 constinit os::FutexLock lock;  // held while one is made: nobody wants two
 constinit Sample samples[kSamplesMax] = {};
+
+// The context's, or else a free one, with the lock held; null: there is no room.
+Sample* place_for(std::uint64_t context) {
+  Sample* place = nullptr;
+  for (Sample& sample : samples) {
+    if (sample.context == context) return &sample;
+    if (place == nullptr && sample.context == 0) place = &sample;
+  }
+  return place;
+}
 
 CUdeviceptr make(std::uint64_t context) {
   const auto push = real<Row::cuCtxPushCurrent_v2>();
@@ -41,22 +52,37 @@ CUdeviceptr sample_in(std::uint64_t context) {
   if (context == 0) return 0;
   const libc::NoCancel no_cancel;
   const os::FutexGuard guard(lock);
-  Sample* place = nullptr;
-  for (Sample& sample : samples) {
-    if (sample.context == context) return sample.address;
-    if (place == nullptr && sample.context == 0) place = &sample;
-  }
-  if (place == nullptr) return 0;
+  Sample* const place = place_for(context);
+  if (place == nullptr || place->context == context) return place != nullptr ? place->address : 0;
   const CUdeviceptr address = make(context);
   if (address != 0) *place = {context, address};
   return address;
 }
 
-void forget_sample(std::uint64_t context) {
+CUdeviceptr take_sample(std::uint64_t context) {
   const os::FutexGuard guard(lock);
   for (Sample& sample : samples) {
-    if (sample.context == context) sample = {};
+    if (sample.context != context) continue;
+    const CUdeviceptr address = sample.address;
+    sample = {};
+    return address;
   }
+  return 0;
+}
+
+void keep_sample(std::uint64_t context, CUdeviceptr address) {
+  if (address == 0) return;
+  {
+    const os::FutexGuard guard(lock);
+    Sample* const place = place_for(context);
+    if (place != nullptr && place->context == 0) {
+      *place = {context, address};
+      return;
+    }
+  }
+  // Somebody has made another one meanwhile.
+  const InContext current(reinterpret_cast<CUcontext>(context));
+  if (current.is_set()) real<Row::cuMemFree_v2>()(address);
 }
 
 void forget_samples_in_child() {

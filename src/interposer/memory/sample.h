@@ -12,7 +12,10 @@ namespace nvs::interposer::memory {
 // Made when it is first asked for, and gone with its context. 0 if there is none to be had.
 CUdeviceptr sample_in(std::uint64_t context);
 
-void forget_sample(std::uint64_t context);
+// Around a call that may end the context: it is nobody's until it is known that the context goes
+// on, and then it is kept for it again. 0: there is none.
+CUdeviceptr take_sample(std::uint64_t context);
+void keep_sample(std::uint64_t context, CUdeviceptr address);
 void forget_samples_in_child();
 
 }  // namespace nvs::interposer::memory

@@ -11,7 +11,8 @@ namespace {
 struct Entry {
   CUcontext context;  // null: free
   int gpu;
-  int users;
+  int users;     // of both kinds
+  int working;   // those of them that have work of ours there
   int ending;    // calls under way that may end it
   bool renewed;  // it was created again since they began
   bool primary;
@@ -22,7 +23,8 @@ constinit Entry entries[kContextsMax] = {};
 constinit bool missed[gate::kGpusMax] = {};  // one of this GPU's had no room
 
 // How long a call that ends a context waits for a drain that uses it. The drain waits for the very
-// work that the call would wait for, so this is not where the time goes.
+// work that the call would wait for, so this is not where the time goes. Work of ours has all the
+// time it needs: nothing may be moved in a context that is gone.
 constexpr std::int64_t kPatience_ns = 1'000'000'000;
 constexpr std::int64_t kPause_ns = 50'000;
 
@@ -43,14 +45,24 @@ void add(CUcontext context, int gpu, bool primary) {
     return;
   }
   const bool known = entry->context == context;
-  const int users = known ? entry->users : 0;
-  const int ending = known ? entry->ending : 0;
-  *entry = {context, gpu, users, ending, ending > 0, primary};
+  if (!known) *entry = {};
+  entry->context = context;
+  entry->gpu = gpu;
+  entry->renewed = entry->ending > 0;
+  entry->primary = primary;
 }
 
 void call_is_over(Entry& entry) {
   if (entry.ending > 0) --entry.ending;
   entry.renewed = entry.renewed && entry.ending > 0;
+}
+
+// With the lock held.
+bool take_entry(Entry& entry, int gpu, Use use) {
+  if (entry.context == nullptr || entry.gpu != gpu || entry.ending > 0) return false;
+  ++entry.users;
+  if (use == Use::working) ++entry.working;
+  return true;
 }
 
 }  // namespace
@@ -66,14 +78,14 @@ void primary_created(CUcontext context, int gpu) {
 void may_end(CUcontext context) {
   if (context == nullptr) return;
   bool counted = false;
-  for (std::int64_t waited_ns = 0; waited_ns < kPatience_ns; waited_ns += kPause_ns) {
+  for (std::int64_t waited_ns = 0;; waited_ns += kPause_ns) {
     {
       const os::FutexGuard guard(lock);
       Entry* entry = find(context);
       if (entry == nullptr) return;
       if (!counted) ++entry->ending;
       counted = true;
-      if (entry->users == 0) return;
+      if (entry->users == 0 || (entry->working == 0 && waited_ns >= kPatience_ns)) return;
     }
     os::sleep_ns(kPause_ns);
   }
@@ -106,26 +118,24 @@ CUcontext primary_of(int gpu) {
   return nullptr;
 }
 
-bool take(int index, int gpu, CUcontext& context) {
+bool take(int index, int gpu, CUcontext& context, Use use) {
   const os::FutexGuard guard(lock);
-  Entry& entry = entries[index];
-  if (entry.context == nullptr || entry.gpu != gpu || entry.ending > 0) return false;
-  ++entry.users;
-  context = entry.context;
+  if (!take_entry(entries[index], gpu, use)) return false;
+  context = entries[index].context;
   return true;
 }
 
-int take_this(CUcontext context, int gpu) {
+int take_this(CUcontext context, int gpu, Use use) {
   const os::FutexGuard guard(lock);
   Entry* entry = context != nullptr ? find(context) : nullptr;
-  if (entry == nullptr || entry->gpu != gpu || entry->ending > 0) return -1;
-  ++entry->users;
-  return static_cast<int>(entry - entries);
+  return entry != nullptr && take_entry(*entry, gpu, use) ? static_cast<int>(entry - entries) : -1;
 }
 
-void give_back(int index) {
+void give_back(int index, Use use) {
   const os::FutexGuard guard(lock);
-  if (entries[index].users > 0) --entries[index].users;
+  Entry& entry = entries[index];
+  if (entry.users > 0) --entry.users;
+  if (use == Use::working && entry.working > 0) --entry.working;
 }
 
 bool knows_all(int gpu) {

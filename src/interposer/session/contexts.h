@@ -3,11 +3,19 @@
 // that none of them ends while it does.
 #pragma once
 
+#include <cstdint>
+
 #include "cuda_api/cuda_types.h"
 
 namespace nvs::interposer::contexts {
 
 inline constexpr int kContextsMax = 256;
+
+// What a context is taken for, and so how long a call that may end it waits.
+enum class Use : std::uint8_t {
+  waiting,  // for the program's work, which may wait for that very call: not for long
+  working,  // streams and copies of ours, which end by themselves: until they have
+};
 
 // Told by the hooks of contexts. A context that is known already is not added twice.
 void created(CUcontext context, int gpu);
@@ -22,10 +30,10 @@ CUcontext primary_of(int gpu);
 void primary_created(CUcontext context, int gpu);
 
 // Takes the index-th of kContextsMax for use, if there is one and it is of that GPU.
-bool take(int index, int gpu, CUcontext& context);
+bool take(int index, int gpu, CUcontext& context, Use use = Use::waiting);
 // The same for this one: its index, or -1 if it is not known, not of that GPU, or about to end.
-int take_this(CUcontext context, int gpu);
-void give_back(int index);
+int take_this(CUcontext context, int gpu, Use use);
+void give_back(int index, Use use = Use::waiting);
 
 // False: there was no room for one of them. When that one ends is not known, so it stays so.
 bool knows_all(int gpu);

@@ -104,6 +104,29 @@ TEST_F(Contexts, AnEndWaitsForWhoeverUsesIt) {
   EXPECT_EQ(of(0), Set{});
 }
 
+// Copies of ours must not go on in a context that is gone. A drain is not waited for as long, since
+// it may wait for the very thread that ends the context.
+TEST_F(Contexts, AnEndWaitsForWorkOfOursHoweverLongItTakes) {
+  contexts::created(context_at(1), 0);
+  contexts::created(context_at(2), 0);
+  const int moving = contexts::take_this(context_at(1), 0, contexts::Use::working);
+  ASSERT_GE(contexts::take_this(context_at(2), 0, contexts::Use::waiting), 0);
+  std::atomic<bool> is_done{false};
+  std::atomic<bool> was_done{false};
+  std::thread program([&] {
+    contexts::may_end(context_at(1));
+    was_done = is_done.load();
+  });
+  while (contexts::take_this(context_at(1), 0, contexts::Use::waiting) >= 0) {
+    contexts::give_back(moving);
+  }
+  contexts::may_end(context_at(2));  // patience is at its end
+  is_done = true;
+  contexts::give_back(moving, contexts::Use::working);
+  program.join();
+  EXPECT_TRUE(was_done);
+}
+
 TEST_F(Contexts, OneForWhichThereIsNoRoomIsNotForgotten) {
   for (int i = 1; i <= contexts::kContextsMax; ++i) contexts::created(context_at(i), 0);
   contexts::created(context_at(1), 0);  // again

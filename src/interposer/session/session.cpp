@@ -18,6 +18,7 @@
 #include "interposer/session/listen.h"
 #include "interposer/session/memory.h"
 #include "interposer/session/onlooker.h"
+#include "interposer/session/retains.h"
 #include "interposer/session/tend.h"
 #include "interposer/session/thread.h"
 
@@ -228,6 +229,7 @@ void start_over_in_child() {
   connection::start_over_in_child();
   drain::start_over_in_child();
   contexts::start_over_in_child();
+  retains::start_over_in_child();
   faults::start_over_in_child();
   captures::start_over_in_child();
   flow::start_over_in_child();

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tenant whose contexts come and go with work in them, so that some go while the daemon waits for
-// their drain.
+// Tenants whose contexts come and go with work in them, so that some go while the daemon waits for
+// their drain; and one that holds its context all the time, and retains and releases it besides.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "tests/faults/programs/kit.h"
 #include "workloads/kernels/ptx.h"
 
@@ -51,6 +55,32 @@ int contexts(int, char**) {
   Counted data(gpu, kFloats);
   for (int i = 0; i < kSteps; ++i) data.step(nullptr, kNs);
   data.check(nullptr);
+  return 0;
+}
+
+// retainer MIB: another thread retains and releases the context, and frees something in it.
+int retainer(int argc, char** argv) {
+  if (argc < 1) return 2;
+  const Driver& driver = sim_test::initialised_driver();
+  CUcontext context = nullptr;
+  NVS_MUST(driver.cuDevicePrimaryCtxRetain(&context, 0));
+  NVS_MUST(driver.cuCtxSetCurrent(context));
+  const Gpu gpu(0, context);
+  Counted data(gpu, (std::uint64_t{number(argv[0])} << 20U) / sizeof(float));
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    while (!is_over) {
+      CUcontext again = nullptr;
+      NVS_MUST(driver.cuDevicePrimaryCtxRetain(&again, 0));
+      NVS_MUST(driver.cuCtxSetCurrent(again));
+      NVS_MUST(driver.cuMemFree_v2(gpu.alloc(kFloats)));
+      NVS_MUST(driver.cuDevicePrimaryCtxRelease_v2(0));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  work_until_stopped(gpu, data);
+  is_over = true;
+  other.join();
   return 0;
 }
 

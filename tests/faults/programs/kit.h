@@ -68,6 +68,7 @@ int graphs(int argc, char** argv);
 int streams(int argc, char** argv);
 int copies(int argc, char** argv);
 int contexts(int argc, char** argv);
+int retainer(int argc, char** argv);
 int stream_waits(int argc, char** argv);
 int per_thread(int argc, char** argv);
 int stopwatch(int argc, char** argv);

@@ -29,6 +29,7 @@ constexpr Program kPrograms[] = {
     {"streams", streams},
     {"copies", copies},
     {"contexts", contexts},
+    {"retainer", retainer},
     {"ledger", ledger},
     {"stream_waits", stream_waits},
     {"per_thread", per_thread},

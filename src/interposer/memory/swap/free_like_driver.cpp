@@ -11,8 +11,8 @@ namespace nvs::interposer::swap {
 namespace {
 
 struct Scrap {
-  std::uint64_t context;
-  CUdeviceptr address;  // 0: somebody is freeing it
+  std::uint64_t context;  // 0: free
+  CUdeviceptr address;
 };
 constexpr int kScrapsMax = 64;
 constexpr std::size_t kScrapBytes = 256;
@@ -20,24 +20,13 @@ constexpr std::size_t kScrapBytes = 256;
 constinit os::FutexLock scrap_lock;
 constinit Scrap scraps[kScrapsMax] = {};
 
-// 0 if there is none.
-CUdeviceptr take_scrap(std::uint64_t context) {
-  const os::FutexGuard guard(scrap_lock);
-  for (Scrap& scrap : scraps) {
-    if (scrap.context != context) continue;
-    const CUdeviceptr address = scrap.address;
-    scrap.address = 0;
-    return address;
-  }
-  return 0;
-}
-
-bool keep_scrap(std::uint64_t context, CUdeviceptr address) {
+// False: the context has one, or there is no room for it.
+bool put(std::uint64_t context, CUdeviceptr address) {
   const os::FutexGuard guard(scrap_lock);
   Scrap* place = nullptr;
   for (Scrap& scrap : scraps) {
-    if (scrap.context == context && scrap.address != 0) return false;
-    if (scrap.context == context || (place == nullptr && scrap.context == 0)) place = &scrap;
+    if (scrap.context == context) return false;
+    if (place == nullptr && scrap.context == 0) place = &scrap;
   }
   if (place == nullptr) return false;
   *place = {context, address};
@@ -60,11 +49,10 @@ CUresult wait_as_for_free(std::uint64_t context) {
   if (scrap == 0) return real<Row::cuCtxSynchronize>()();  // a full card
   const CUresult result = real<Row::cuMemFree_v2>()(scrap);
   if (result != CUDA_SUCCESS) {
-    keep_scrap(context, scrap);
+    put(context, scrap);
     return result;
   }
-  scrap = make_scrap(context);
-  if (scrap != 0 && !keep_scrap(context, scrap)) real<Row::cuMemFree_v2>()(scrap);
+  keep_scrap(context, make_scrap(context));
   return CUDA_SUCCESS;
 }
 
@@ -84,11 +72,21 @@ CUresult free_like_driver(std::uint64_t address) {
   return free(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-void forget_scrap(std::uint64_t context) {
+CUdeviceptr take_scrap(std::uint64_t context) {
   const os::FutexGuard guard(scrap_lock);
   for (Scrap& scrap : scraps) {
-    if (scrap.context == context) scrap = {};
+    if (scrap.context != context) continue;
+    const CUdeviceptr address = scrap.address;
+    scrap = {};
+    return address;
   }
+  return 0;
+}
+
+void keep_scrap(std::uint64_t context, CUdeviceptr scrap) {
+  if (scrap == 0 || put(context, scrap)) return;
+  const InContext current(reinterpret_cast<CUcontext>(context));
+  if (current.is_set()) real<Row::cuMemFree_v2>()(scrap);
 }
 
 void forget_scraps_in_child() {

@@ -14,8 +14,9 @@ bool is_ours(std::uint64_t address);
 
 CUresult free_like_driver(std::uint64_t address);
 
-// The context ends, and its scrap with it.
-void forget_scrap(std::uint64_t context);
+// Around a call that may end the context, as with a sample (memory/sample.h).
+CUdeviceptr take_scrap(std::uint64_t context);
+void keep_scrap(std::uint64_t context, CUdeviceptr scrap);
 void forget_scraps_in_child();
 
 }  // namespace nvs::interposer::swap

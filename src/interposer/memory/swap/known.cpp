@@ -34,13 +34,13 @@ bool in_any_context(Tell tell) {
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     for (int i = 0; i < contexts::kContextsMax; ++i) {
       CUcontext context = nullptr;
-      if (!contexts::take(i, gpu, context)) continue;
+      if (!contexts::take(i, gpu, context, contexts::Use::working)) continue;
       bool done = false;
       {
         const InContext current(context);
         done = current.is_set() && tell();
       }
-      contexts::give_back(i);
+      contexts::give_back(i, contexts::Use::working);
       if (done) return true;
     }
   }

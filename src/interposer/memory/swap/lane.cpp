@@ -28,6 +28,7 @@ struct Streams {
   CUstream hash;
   CUevent events[kSlots];
   CUevent hash_events[kSlots];
+  CUmodule module;
   CUfunction kernel;    // null: this context cannot hash
   CUdeviceptr digests;  // one for each slot, and a copy of them for us
   Digest* seen;
@@ -52,21 +53,36 @@ bool make_events(CUevent (&events)[kSlots]) {
 
 // Whatever fails here: then chunks are copied whether they have changed or not.
 void make_hash(Streams& made) {
-  CUmodule module = nullptr;
   CUfunction kernel = nullptr;
   void* seen = nullptr;
   constexpr std::size_t kBytes = kSlots * sizeof(Digest);
   const bool done =
       real<Row::cuStreamCreate>()(&made.hash, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
       make_events(made.hash_events) &&
-      real<Row::cuModuleLoadData>()(&module, nvs_chunk_hash_ptx) == CUDA_SUCCESS &&
-      real<Row::cuModuleGetFunction>()(&kernel, module, "nvs_hash_chunk") == CUDA_SUCCESS &&
+      real<Row::cuModuleLoadData>()(&made.module, nvs_chunk_hash_ptx) == CUDA_SUCCESS &&
+      real<Row::cuModuleGetFunction>()(&kernel, made.module, "nvs_hash_chunk") == CUDA_SUCCESS &&
       real<Row::cuMemAlloc_v2>()(&made.digests, kBytes) == CUDA_SUCCESS &&
       real<Row::cuMemHostAlloc>()(&seen, kBytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS;
   made.seen = static_cast<Digest*>(seen);
   made.kernel = done ? kernel : nullptr;
 }
 
+// Whatever there is of it, in its context.
+void unmake(const Streams& made) {
+  for (CUstream stream : {made.out, made.in, made.hash}) {
+    if (stream != nullptr) real<Row::cuStreamDestroy_v2>()(stream);
+  }
+  for (int i = 0; i < kSlots; ++i) {
+    for (CUevent event : {made.events[i], made.hash_events[i]}) {
+      if (event != nullptr) real<Row::cuEventDestroy_v2>()(event);
+    }
+  }
+  if (made.module != nullptr) real<Row::cuModuleUnload>()(made.module);
+  if (made.digests != 0) real<Row::cuMemFree_v2>()(made.digests);
+  if (made.seen != nullptr) real<Row::cuMemFreeHost>()(made.seen);
+}
+
+// On a full card it is tried again and again, and must leave nothing behind.
 bool make(CUcontext context, int gpu, Streams& made) {
   const InContext current(context);
   if (!current.is_set()) return false;
@@ -75,8 +91,11 @@ bool make(CUcontext context, int gpu, Streams& made) {
   const CUresult first = real<Row::cuStreamCreate>()(&made.out, kStreamFlags);
   faults::note(gpu, first);
   if (first != CUDA_SUCCESS) return false;
-  if (real<Row::cuStreamCreate>()(&made.in, kStreamFlags) != CUDA_SUCCESS) return false;
-  if (!make_events(made.events)) return false;
+  if (real<Row::cuStreamCreate>()(&made.in, kStreamFlags) != CUDA_SUCCESS ||
+      !make_events(made.events)) {
+    unmake(made);
+    return false;
+  }
   make_hash(made);
   made.context = context;
   return true;
@@ -90,20 +109,30 @@ int find(CUcontext context) {
   return -1;
 }
 
+// Where it is; the context's older ones, if there are any; -1: there is no room.
+int put(const Streams& made) {
+  const os::FutexGuard guard(table_lock);
+  int free = -1;
+  for (int i = 0; i < kStreamsMax; ++i) {
+    if (table[i].context == made.context) return i;
+    if (table[i].context == nullptr && free < 0) free = i;
+  }
+  if (free >= 0) table[free] = made;
+  return free;
+}
+
 // The context is in use by us, so it does not end meanwhile. Two threads may do it at once.
 int find_or_make(CUcontext context, int gpu) {
   const int known = find(context);
   if (known >= 0) return known;
   Streams made;
   if (!make(context, gpu, made)) return -1;
-  const os::FutexGuard guard(table_lock);
-  int free = -1;
-  for (int i = 0; i < kStreamsMax; ++i) {
-    if (table[i].context == context) return i;
-    if (table[i].context == nullptr && free < 0) free = i;
+  const int where = put(made);
+  if (where < 0 || table[where].out != made.out) {
+    const InContext current(context);
+    if (current.is_set()) unmake(made);
   }
-  if (free >= 0) table[free] = made;
-  return free;
+  return where;
 }
 
 // After something that failed: nothing of it is under way any more, unless the context is lost, and
@@ -154,7 +183,7 @@ bool copy_pieces(Direction direction, std::uint64_t device, std::uint64_t host, 
 }  // namespace
 
 bool Lane::take(CUcontext context, int gpu) {
-  index_ = contexts::take_this(context, gpu);
+  index_ = contexts::take_this(context, gpu, contexts::Use::working);
   if (index_ < 0) return false;
   gpu_ = gpu;
   streams_ = find_or_make(context, gpu);
@@ -176,7 +205,7 @@ bool Lane::take_any(int gpu) {
 }
 
 void Lane::give_back() {
-  if (index_ >= 0) contexts::give_back(index_);
+  if (index_ >= 0) contexts::give_back(index_, contexts::Use::working);
   index_ = -1;
 }
 
@@ -248,9 +277,9 @@ bool Lane::end_hash(int first_slot, int slot, Content& content) const {
 void prepare_lanes(int gpu) {
   for (int i = 0; i < contexts::kContextsMax; ++i) {
     CUcontext context = nullptr;
-    if (!contexts::take(i, gpu, context)) continue;
+    if (!contexts::take(i, gpu, context, contexts::Use::working)) continue;
     find_or_make(context, gpu);
-    contexts::give_back(i);
+    contexts::give_back(i, contexts::Use::working);
   }
 }
 

@@ -20,7 +20,7 @@ CUresult submit(int gpu, CUdeviceptr address, std::uint64_t bytes, CUstream stre
 
 Prefetch::Prefetch(int gpu) : gpu_(gpu) {
   for (int i = 0; i < contexts::kContextsMax && index_ < 0; ++i) {
-    if (contexts::take(i, gpu, context_)) index_ = i;
+    if (contexts::take(i, gpu, context_, contexts::Use::working)) index_ = i;
   }
   if (index_ < 0) return;
   const InContext current(context_);
@@ -35,7 +35,7 @@ Prefetch::~Prefetch() {
     const InContext current(context_);
     if (current.is_set()) real<Row::cuStreamDestroy_v2>()(stream_);
   }
-  contexts::give_back(index_);
+  contexts::give_back(index_, contexts::Use::working);
 }
 
 void Prefetch::bring(std::uint64_t address, std::uint64_t bytes) const {
