@@ -24,4 +24,15 @@ class InContext {
   bool is_set_ = false;
 };
 
+// Waits for all work in a context, whichever the thread's own is. A thread without any cannot wait,
+// as ever.
+inline CUresult synchronise(CUcontext context) {
+  CUcontext own = nullptr;
+  const CUresult asked = real<Row::cuCtxGetCurrent>()(&own);
+  if (asked != CUDA_SUCCESS) return asked;
+  if (own == context || own == nullptr) return real<Row::cuCtxSynchronize>()();
+  const InContext current(context);
+  return current.is_set() ? real<Row::cuCtxSynchronize>()() : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 }  // namespace nvs::interposer

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "interposer/exports/in_context.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/resolve/libc.h"
 #include "os/futex_lock.h"
@@ -164,8 +165,8 @@ CUresult close_memory(CUdeviceptr address) {
     }
     last = *entry->mapped;
   }
-  // As the driver does: what uses it ends first.
-  const CUresult result = real<Row::cuCtxSynchronize>()();
+  // As the driver does: what uses it ends first, in the context in which it was opened.
+  const CUresult result = synchronise(reinterpret_cast<CUcontext>(last.context));
   if (result != CUDA_SUCCESS) return result;
   unmap(last.base, last.bytes, last.bytes);
   const os::FutexGuard guard(lock);

@@ -46,7 +46,7 @@ CUdeviceptr make_scrap(std::uint64_t context) {
 CUresult wait_as_for_free(std::uint64_t context) {
   CUdeviceptr scrap = take_scrap(context);
   if (scrap == 0) scrap = make_scrap(context);
-  if (scrap == 0) return real<Row::cuCtxSynchronize>()();  // a full card
+  if (scrap == 0) return synchronise(reinterpret_cast<CUcontext>(context));  // a full card
   const CUresult result = real<Row::cuMemFree_v2>()(scrap);
   if (result != CUDA_SUCCESS) {
     put(context, scrap);
