@@ -217,9 +217,6 @@ CUresult fake_retain(CUcontext* out, CUdevice) {
   return CUDA_SUCCESS;
 }
 CUresult fake_release(CUdevice) {
-  // Others come between the decision of the hook and that of the driver.
-  static std::atomic<unsigned> calls{0};
-  for (unsigned i = calls++ % 8; i > 0; --i) std::this_thread::yield();
   const std::lock_guard guard(fake_lock);
   if (--fake_held > 0) return CUDA_SUCCESS;
   EXPECT_TRUE(contexts::is_any_ending(kGpu)) << "work of ours may be under way there";
@@ -233,11 +230,44 @@ CUresult fake_state(CUdevice, unsigned* flags, int* active) {
   return CUDA_SUCCESS;
 }
 
-TEST_F(ReleaseHooksTest, ThreadsAreTold) {
+void install_fake() {
   set_real_for_test<Row::cuDevicePrimaryCtxRetain>(&fake_retain);
   set_real_for_test<Row::cuDevicePrimaryCtxRelease_v2>(&fake_release);
   set_real_for_test<Row::cuDevicePrimaryCtxGetState>(&fake_state);
   fake_held = fake_ends = 0;
+}
+
+// The first to come is the last to be served, if the others do not wait for it.
+std::atomic<int> slow_begun{0};
+std::atomic<int> slow_done{0};
+
+CUresult slow_release(CUdevice device) {
+  constexpr int kLooks = 20'000;
+  if (slow_begun++ == 0) {
+    for (int i = 0; i < kLooks && slow_done == 0; ++i) std::this_thread::yield();
+  }
+  const CUresult result = fake_release(device);
+  ++slow_done;
+  return result;
+}
+
+TEST_F(ReleaseHooksTest, TheLastOneComesAfterThoseBeforeIt) {
+  install_fake();
+  set_real_for_test<Row::cuDevicePrimaryCtxRelease_v2>(&slow_release);
+  slow_begun = slow_done = 0;
+  for (int i = 0; i < 2; ++i) hooks::cuDevicePrimaryCtxRetain(&context_, kGpu);
+  const auto release_one = [] { hooks::cuDevicePrimaryCtxRelease_v2(kGpu); };
+  std::thread first(release_one);
+  while (slow_begun == 0) std::this_thread::yield();
+  std::thread second(release_one);
+  first.join();
+  second.join();
+  EXPECT_EQ(fake_ends, 1);
+  EXPECT_EQ(contexts::primary_of(kGpu), nullptr);
+}
+
+TEST_F(ReleaseHooksTest, ThreadsAreTold) {
+  install_fake();
   const auto work = [] {
     for (int i = 0; i < 500; ++i) {
       CUcontext context = nullptr;
