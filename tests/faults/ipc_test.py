@@ -19,6 +19,8 @@ SCALE = 16
 # pieces, one of which is shared; and what nobody else can have.
 SHARED, OWN = 100 * MIB + 2 * MIB // SCALE + 2 * MIB, 8 * MIB
 
+MANY = 300  # the simulator has a file for each, and programs may have a thousand
+
 
 class Ipc(FaultCase):
     scale = SCALE
@@ -50,6 +52,21 @@ class Ipc(FaultCase):
 
     def check_refused(self, opener):
         opener.wait_for(lambda: any("OpenMemHandle" in line for line in opener.lines), "refusal")
+
+
+class Many(FaultCase):
+    scale = 4  # there is room for them
+    time = 0.05
+
+    def test_there_is_room_for_many(self):
+        maker = self.tenant("ipc_share_many", MANY)
+        opener = self.tenant("ipc_open_many")
+        for number in range(1, MANY + 1):
+            opener.say(maker.wait_for_line("handle", number).split()[1])
+        opener.say("")
+        opener.wait_for_line(f"opened {MANY}")
+        opener.check_ok()
+        maker.finish()
 
 
 class Unevictable(FaultCase):

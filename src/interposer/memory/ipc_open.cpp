@@ -26,28 +26,41 @@ struct Opened {
   std::uint32_t times;
   Mapped* mapped;
 };
-constexpr int kMappedMax = 64;
-constexpr int kOpenedMax = 256;
+// As many as the daemon keeps pieces for all processes, and several small ones in each.
+constexpr int kMappedMax = 2 * wire::kSharedChunksMax;
+constexpr int kOpenedMax = 4 * kMappedMax;
 
 constinit os::FutexLock changing;  // one thread opens or closes at a time; it may wait
 constinit os::FutexLock lock;      // guards the tables
 constinit Mapped mapped[kMappedMax] = {};
 constinit Opened opened[kOpenedMax] = {};
 constinit std::atomic<int> mapped_used{0};
+constinit int mapped_end = 0;  // there are none from here on; nor of the others from there on
+constinit int opened_end = 0;
 
-template <class Entry, int count, class Test>
-Entry* find(Entry (&entries)[count], Test test) {
-  for (Entry& entry : entries) {
-    if (test(entry)) return &entry;
+template <class Entry, class Test>
+Entry* find(Entry* entries, int end, Test test) {
+  for (int i = 0; i < end; ++i) {
+    if (test(entries[i])) return &entries[i];
   }
   return nullptr;
 }
 
+// A free one; null: there is none.
+template <class Entry, int count, class Test>
+Entry* find_free(Entry (&entries)[count], int& end, Test is_free) {
+  Entry* const old = find(entries, end, is_free);
+  if (old != nullptr || end == count) return old;
+  return &entries[end++];
+}
+
 Opened* opened_at(std::uint64_t address) {
-  return find(opened, [&](const Opened& one) { return address != 0 && one.address == address; });
+  return find(opened, opened_end,
+              [&](const Opened& one) { return address != 0 && one.address == address; });
 }
 Mapped* mapped_at(std::uint64_t address) {
-  return find(mapped, [&](const Mapped& one) { return address - one.base < one.bytes; });
+  return find(mapped, mapped_end,
+              [&](const Mapped& one) { return address - one.base < one.bytes; });
 }
 
 void unmap(std::uint64_t base, std::uint64_t mapped_bytes, std::uint64_t reserved) {
@@ -101,11 +114,11 @@ Mapped* map_or_find(const IpcTicket& ticket, CUresult& result) {
   Mapped* known = nullptr;
   {
     const os::FutexGuard guard(lock);
-    known = find(mapped, [&](const Mapped& one) {
+    known = find(mapped, mapped_end, [&](const Mapped& one) {
       return one.base != 0 && one.token == ticket.token && one.bytes == ticket.mapping_bytes;
     });
     if (known != nullptr) return known;
-    known = find(mapped, [](const Mapped& one) { return one.base == 0; });
+    known = find_free(mapped, mapped_end, [](const Mapped& one) { return one.base == 0; });
   }
   CUdevice device = kUnknownDevice;
   const std::uint64_t context = current_context().value;
@@ -139,7 +152,7 @@ CUresult open_memory(const IpcTicket& ticket, CUdeviceptr& address) {
   address = where->base + ticket.offset;
   Opened* entry = opened_at(address);
   if (entry == nullptr) {
-    entry = find(opened, [](const Opened& free) { return free.address == 0; });
+    entry = find_free(opened, opened_end, [](const Opened& any) { return any.address == 0; });
     if (entry == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
     *entry = {address, ticket.bytes, 0, where};
     ++where->users;
@@ -189,7 +202,7 @@ bool find_opened(std::uint64_t address, swap::Named& named) {
   if (mapped_used.load(std::memory_order_acquire) == 0) return false;
   const libc::NoCancel no_cancel;
   const os::FutexGuard guard(lock);
-  const Opened* const entry = find(opened, [&](const Opened& one) {
+  const Opened* const entry = find(opened, opened_end, [&](const Opened& one) {
     return one.address != 0 && address - one.address < one.bytes;
   });
   if (entry == nullptr) return false;
@@ -222,6 +235,7 @@ void forget_opened_in_child() {
   lock.reset();
   for (Mapped& where : mapped) where = {};
   for (Opened& entry : opened) entry = {};
+  mapped_end = opened_end = 0;
   mapped_used.store(0, std::memory_order_relaxed);
 }
 

@@ -2,6 +2,7 @@
 #include "interposer/memory/ipc_share.h"
 
 #include <atomic>
+#include <span>
 
 #include "interposer/exports/real.h"
 #include "interposer/gate/inside.h"
@@ -18,12 +19,18 @@ struct Share {
   std::uint64_t handle;  // of its first chunk: another one if the addresses were given out anew
   ShareToken token;
 };
-constexpr int kSharesMax = 128;
+// As many as the daemon keeps pieces for one process, of which each share has one at least.
+constexpr int kSharesMax = wire::kSharedChunksMax;
 
 constinit os::FutexLock making;  // one thread shares at a time; it waits for the daemon
 constinit os::FutexLock lock;    // guards the table
 constinit Share shares[kSharesMax] = {};
 constinit std::atomic<int> shares_used{0};
+constinit std::atomic<int> shares_end{0};  // there is none from here on
+
+std::span<Share> known_shares() {
+  return {shares, static_cast<std::size_t>(shares_end.load(std::memory_order_acquire))};
+}
 
 bool make_token(ShareToken& token) {
   const long got = os::system_call(SYS_getrandom, os::argument(token.bytes), sizeof token.bytes, 0);
@@ -32,7 +39,7 @@ bool make_token(ShareToken& token) {
 
 bool find(std::uint64_t base, std::uint64_t handle, ShareToken& token) {
   const os::FutexGuard guard(lock);
-  for (const Share& share : shares) {
+  for (const Share& share : known_shares()) {
     if (share.base != base || share.handle != handle) continue;
     token = share.token;
     return true;
@@ -46,6 +53,8 @@ bool keep(const Share& made) {
     if (share.base != 0) continue;
     share = made;
     shares_used.fetch_add(1);
+    const auto end = static_cast<int>(&share - shares) + 1;
+    if (end > shares_end.load()) shares_end.store(end, std::memory_order_release);
     return true;
   }
   return false;
@@ -123,7 +132,7 @@ CUresult share_memory(const swap::Named& named, CUipcMemHandle& handle) {
 
 bool is_own_share(const ShareToken& token) {
   const os::FutexGuard guard(lock);
-  for (const Share& share : shares) {
+  for (const Share& share : known_shares()) {
     if (share.base != 0 && share.token == token) return true;
   }
   return false;
@@ -132,7 +141,7 @@ bool is_own_share(const ShareToken& token) {
 void end_shares() {
   if (shares_used.load(std::memory_order_acquire) == 0) return;
   const libc::NoCancel no_cancel;
-  for (Share& place : shares) {
+  for (Share& place : known_shares()) {
     Share share{};
     {
       const os::FutexGuard guard(lock);
@@ -153,6 +162,7 @@ void forget_shares_in_child() {
   lock.reset();
   for (Share& share : shares) share = {};
   shares_used.store(0, std::memory_order_relaxed);
+  shares_end.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace nvs::interposer::memory

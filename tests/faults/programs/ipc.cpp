@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kBytes = (std::size_t{100} << 20U) + 5;  // of several chunks
 constexpr std::size_t kSmall = 1000;
-constexpr std::size_t kOwn = std::size_t{8} << 20U;  // nobody else's
+constexpr std::size_t kPiece = std::size_t{2} << 20U;  // too large to lie together with others
+constexpr std::size_t kOwn = std::size_t{8} << 20U;    // nobody else's
 constexpr unsigned kLazy = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
 
 std::string text_of(const CUipcMemHandle& handle) {
@@ -68,6 +69,34 @@ int ipc_share(int, char**) {
   NVS_MUST(gpu->cuMemFree_v2(large));
   say("freed");
   wait_for_word();
+  return 0;
+}
+
+// ipc_share_many COUNT: each in a piece of its own.
+int ipc_share_many(int argc, char** argv) {
+  if (argc < 1) return 2;
+  const Gpu gpu;
+  for (unsigned i = 0; i < number(argv[0]); ++i) {
+    const CUdeviceptr address = gpu.alloc(kPiece);
+    NVS_MUST(gpu->cuMemsetD8_v2(address, static_cast<unsigned char>(i), kSmall));
+    say_handle(gpu, address);
+  }
+  wait_for_word();
+  return 0;
+}
+
+// ipc_open_many: each handle that it is told, and all stay open until it is told nothing.
+int ipc_open_many(int, char**) {
+  const Gpu gpu;
+  std::vector<CUdeviceptr> opened;
+  for (std::string word = wait_for_word(); !word.empty(); word = wait_for_word()) {
+    NVS_MUST(gpu->cuIpcOpenMemHandle_v2(&opened.emplace_back(), handle_of(word.c_str()), kLazy));
+  }
+  for (std::size_t i = 0; i < opened.size(); ++i) {
+    must_hold(gpu, opened[i], kSmall, static_cast<char>(i));
+  }
+  say("opened " + std::to_string(opened.size()));
+  for (const CUdeviceptr address : opened) NVS_MUST(gpu->cuIpcCloseMemHandle(address));
   return 0;
 }
 

@@ -37,6 +37,8 @@ constexpr Program kPrograms[] = {
     {"away", away},
     {"ipc_share", ipc_share},
     {"ipc_open", ipc_open},
+    {"ipc_share_many", ipc_share_many},
+    {"ipc_open_many", ipc_open_many},
     {"pools", pools},
     {"kept", kept},
     {"pool_threads", pool_threads},
