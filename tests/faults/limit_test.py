@@ -223,11 +223,12 @@ class Shared(Told):
         self.assertTrue(self.take(first, "async", GIB // 2))
         self.assertTrue(self.take(stranger, "plain", GIB // 2))
         self.set_limit(first, "none")
-        # What the GPU has free still changes: the library gets ready to move memory meanwhile.
-        self.wait_until(
-            lambda: self.seen_by_smi(self.run_number) == self.seen_by_smi("abc2"),
-            "all there is, seen by both",
-        )
+        # Without a limit: as large as to those who use it, less what one's own tenant has.
+        total = self.sizes(stranger)[0]
+        for tenant, run in ((first, self.run_number), (stranger, "abc2")):
+            used = self.used(tenant)
+            self.assertGreater(used, 0)
+            self.wait_for_smi(run, [total, total - used, used])
         self.assertTrue(self.take(second, "plain", GIB // 4))
         self.finish(first, second, stranger)
 

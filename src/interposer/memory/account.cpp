@@ -198,10 +198,16 @@ wire::AccountFile* map(int file) {
 void unmap(wire::AccountFile* file) { os::unmap_pages(file, sizeof(AccountFile)); }
 
 bool find_limit(const wire::AccountFile& file, int number, Limit& limit) {
-  limit.bytes = read(file.limit[number]);
-  if (limit.bytes == wire::kUnlimited) return false;
-  is_within(file, number, limit.bytes, limit.left);
+  const std::uint64_t bytes = read(file.limit[number]);
+  if (bytes == wire::kUnlimited) return false;
+  limit = limit_of(file, number, bytes);
   return true;
+}
+
+Limit limit_of(const wire::AccountFile& file, int number, std::uint64_t bytes) {
+  Limit limit{bytes};
+  is_within(file, number, bytes, limit.left);
+  return limit;
 }
 
 void start_over_in_child() {

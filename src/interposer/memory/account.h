@@ -42,6 +42,8 @@ bool find_limit(int gpu, Limit& limit);
 wire::AccountFile* map(int file);
 void unmap(wire::AccountFile* file);
 bool find_limit(const wire::AccountFile& file, int number, Limit& limit);
+// As if that many bytes were the limit.
+Limit limit_of(const wire::AccountFile& file, int number, std::uint64_t bytes);
 
 void start_over_in_child();
 

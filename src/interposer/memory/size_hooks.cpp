@@ -30,8 +30,8 @@ bool find_of_device(CUdevice device, Visible& visible) {
 }
 
 // Devices of NVML are found by what they are called: their order may be another one, and a program
-// may see fewer of them. Tools that only look have no session; they see what is there, or their
-// tenant's limit.
+// may see fewer of them. Tools that only look have no session; they see what programs of their
+// tenant see.
 bool find_of_nvml(nvmlDevice_t device, Visible& visible) {
   constexpr unsigned kTextMax = 96;
   char text[kTextMax] = {};
@@ -40,11 +40,9 @@ bool find_of_nvml(nvmlDevice_t device, Visible& visible) {
   if (ask == nullptr || (!has_session && !session::may_look())) return false;
   if (ask(device, text, kTextMax) != NVML_SUCCESS) return false;
   if (has_session) return find_visible(session::gpu_by_uuid(text), visible);
-  session::Sight sight;
-  if (!session::look_at_limit(text, sight)) return false;
-  if (sight.total != 0) visible.total = sight.total;
-  visible.free = visible.total;  // what other tenants have is none of its business
-  narrow_to(sight.limit, visible);
+  account::Limit seen;
+  if (!session::look_at_gpu(text, visible.total, seen)) return false;
+  visible = {seen.bytes, seen.left};
   return true;
 }
 

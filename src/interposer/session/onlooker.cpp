@@ -21,8 +21,8 @@ constexpr int kKeptMax = gate::kGpusMax;
 struct Kept {
   std::uint8_t uuid[16];
   std::int64_t seen_ns;  // 0: nothing is kept here
-  bool is_limited;
-  Sight sight;
+  bool is_shared;
+  account::Limit seen;
 };
 
 constinit os::FutexLock look_lock;  // one at a time looks; guards what is kept
@@ -50,14 +50,21 @@ class Look {
   }
 
   // Until all is known, or it takes too long.
-  bool hear(Sight& sight) {
+  bool hear(std::uint64_t card, account::Limit& seen) {
     const std::int64_t until_ns = clock_ns() + kPatience_ns;
     while (!is_all_known()) {
       const std::int64_t left_ns = until_ns - clock_ns();
       if (left_ns <= 0 || !receive(left_ns)) break;
     }
-    sight.total = total_;
-    return account_ != nullptr && is_known_ && account::find_limit(*account_, number_, sight.limit);
+    if (!is_known_) return false;
+    account::Limit limit;
+    const bool is_limited = account_ != nullptr && account::find_limit(*account_, number_, limit);
+    if (!is_limited && total_ == 0) return false;
+    const std::uint64_t total = total_ != 0 ? total_ : card;
+    seen = account_ != nullptr ? account::limit_of(*account_, number_, total)
+                               : account::Limit{total, total};
+    if (is_limited && limit.bytes < seen.bytes) seen = limit;
+    return true;
   }
 
  private:
@@ -118,18 +125,18 @@ Kept& place_for(const std::uint8_t (&uuid)[16]) {
   return *oldest;
 }
 
-bool look(const std::uint8_t (&uuid)[16], Sight& sight) {
+bool look(const std::uint8_t (&uuid)[16], std::uint64_t card, account::Limit& seen) {
   const int socket = connection::open_another();
   if (socket < 0) return false;
   Look one(socket);
-  return one.ask(uuid) && one.hear(sight);
+  return one.ask(uuid) && one.hear(card, seen);
 }
 
 }  // namespace
 
 bool may_look() { return connection::has_socket(); }
 
-bool look_at_limit(const char* uuid_text, Sight& sight) {
+bool look_at_gpu(const char* uuid_text, std::uint64_t card, account::Limit& seen) {
   std::uint8_t uuid[16] = {};
   if (!read_uuid(uuid_text, uuid)) return false;
   const libc::NoCancel no_cancel;
@@ -140,12 +147,12 @@ bool look_at_limit(const char* uuid_text, Sight& sight) {
       kept.seen_ns != 0 && is_same(kept.uuid, uuid) && now_ns - kept.seen_ns < kKept_ns;
   if (!is_fresh) {
     kept = {};
-    kept.is_limited = look(uuid, kept.sight);
+    kept.is_shared = look(uuid, card, kept.seen);
     kept.seen_ns = now_ns;
     for (std::size_t i = 0; i < sizeof uuid; ++i) kept.uuid[i] = uuid[i];
   }
-  sight = kept.sight;
-  return kept.is_limited;
+  seen = kept.seen;
+  return kept.is_shared;
 }
 
 void forget_looks_in_child() {
