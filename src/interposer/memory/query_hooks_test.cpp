@@ -195,6 +195,39 @@ TEST_F(QueryHooksTest, SynchronousMemoryIsSetOnEveryChunkAndStaysWhereItIs) {
   EXPECT_EQ(gate::threads_inside(), 0);
 }
 
+CUresult get_handle(void* out, CUdeviceptr, size_t, CUmemRangeHandleType, unsigned long long) {
+  if (mock_driver().answer == CUDA_SUCCESS) *static_cast<int*>(out) = 7;
+  return mock_driver().answer;
+}
+
+// A file of a range holds on to the pages of all of it.
+TEST_F(QueryHooksTest, WhateverIsGivenOutAsAFileStays) {
+  constexpr std::uint64_t kNext = kRegion + vmm::kChunkBytes + kUnit;
+  vmm::Region* const next =
+      swap::regions.insert({kNext, kUnit, kUnit, kContext, 0, vmm::RegionKind::plain});
+  vmm::Region* const other =
+      swap::regions.insert({kNext + kUnit, kUnit, kUnit, kContext, 0, vmm::RegionKind::plain});
+  for (vmm::Region* region : {region_, next, other}) bring(region);
+  set_real_for_test<Row::cuMemGetHandleForAddressRange>(&get_handle);
+  const auto give_out = [](std::uint64_t bytes) {
+    int file = -1;
+    const CUresult result = hooks::cuMemGetHandleForAddressRange(
+        &file, kRegion + kUnit, bytes, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+    EXPECT_EQ(file, result == CUDA_SUCCESS ? 7 : -1);
+    return result;
+  };
+  driver_.answer = CUDA_ERROR_NOT_SUPPORTED;
+  EXPECT_EQ(give_out(vmm::kChunkBytes + kUnit), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_FALSE(region_->is_pinned());
+  driver_.answer = CUDA_SUCCESS;
+  EXPECT_EQ(give_out(vmm::kChunkBytes + kUnit), CUDA_SUCCESS);
+  EXPECT_TRUE(region_->is_pinned());
+  EXPECT_TRUE(next->is_pinned());
+  EXPECT_FALSE(other->is_pinned()) << "it is behind the range";
+  EXPECT_EQ(gate::threads_inside(), 0);
+  forget<Row::cuMemGetHandleForAddressRange>();
+}
+
 TEST_F(QueryHooksTest, NothingElseCanBeSet) {
   bring(region_);
   const int one = 1;

@@ -71,7 +71,11 @@ void adopt_prop(std::uint64_t home, CUmemAllocationProp& prop) {
   if (!has_created()) return;
   const libc::NoCancel no_cancel;
   const os::FutexGuard guard(view_lock);
-  if (const Created* created = view_table.at_home(home)) prop = created->prop;
+  const Created* created = view_table.at_home(home);
+  if (created == nullptr) return;
+  prop = created->prop;
+  // Such pages can be registered with another device without a call of ours, and these move.
+  prop.allocFlags.gpuDirectRDMACapable = 0;
 }
 
 CUresult pages_came(std::uint64_t home, std::uint64_t bytes, std::uint64_t handle) {
