@@ -12,6 +12,7 @@ constexpr std::size_t kBytes = (std::size_t{100} << 20U) + 5;  // of several chu
 constexpr std::size_t kSmall = 1000;
 constexpr std::size_t kPiece = std::size_t{2} << 20U;  // too large to lie together with others
 constexpr std::size_t kOwn = std::size_t{8} << 20U;    // nobody else's
+constexpr std::uint64_t kLongNs = 1'000'000'000;
 constexpr unsigned kLazy = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
 
 std::string text_of(const CUipcMemHandle& handle) {
@@ -96,7 +97,14 @@ int ipc_open_many(int, char**) {
     must_hold(gpu, opened[i], kSmall, static_cast<char>(i));
   }
   say("opened " + std::to_string(opened.size()));
-  for (const CUdeviceptr address : opened) NVS_MUST(gpu->cuIpcCloseMemHandle(address));
+  // With work under way in it, while another context is current.
+  const CUstream stream = gpu.stream();
+  NVS_MUST(gpu.spin(kLongNs, stream));
+  NVS_MUST(gpu.step(opened.front(), 1, kSmall / sizeof(float), stream));
+  const Gpu other;
+  for (const CUdeviceptr address : opened) NVS_MUST(other->cuIpcCloseMemHandle(address));
+  gpu.make_current();
+  NVS_MUST(gpu->cuStreamSynchronize(stream));
   return 0;
 }
 
