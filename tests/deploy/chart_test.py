@@ -115,7 +115,7 @@ class EveryChart(ChartCase):
             "apiGroups": ["apps"],
             "resources": ["daemonsets"],
             "resourceNames": ["gpu-sharing-cleanup"],
-            "verbs": ["get", "list", "watch"],
+            "verbs": ["get", "list", "watch", "delete"],
         }
         expected = {"gpu-sharing-scheduler": [pods], "gpu-sharing-cleanup": [cleanup]}
         self.assertEqual(rules, expected)

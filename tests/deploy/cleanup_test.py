@@ -10,7 +10,7 @@ import tempfile
 import unittest
 import unittest.mock
 
-from deploy_case import CHART, DeployCase, chart, pod_of
+from deploy_case import CHART, ROOT, DeployCase, chart, pod_of
 from template_functions import FUNCTIONS
 from template_text import TemplateError
 
@@ -29,6 +29,42 @@ OURS = (
 THEIRS = ("run/nvshare.pid", "run/cdi/nvidia.yaml", "lib/kubelet/config.yaml", "features.d/gfd")
 
 
+def run_hooks(manifests, job_succeeds, is_new):
+    """What there is when Helm has run the hooks, by kind; pkg/action/hooks.go. Since 3.19
+    a hook that fails makes it delete those before it that succeeded, if their policy says so.
+    """
+    def policies(manifest):
+        return manifest["metadata"]["annotations"]["helm.sh/hook-delete-policy"].split(",")
+
+    hooks = [one for one in manifests if "helm.sh/hook" in one["metadata"].get("annotations", {})]
+    hooks.sort(key=lambda one: int(one["metadata"]["annotations"]["helm.sh/hook-weight"]))
+    there = {}
+    for number, hook in enumerate(hooks):
+        there[hook["kind"]] = hook
+        if hook["kind"] != "Job":
+            continue
+        if not job_succeeds:
+            done = hooks[:number] if is_new else []
+            gone = [one for one in done if "hook-succeeded" in policies(one)]
+            gone += [hook] if "hook-failed" in policies(hook) else []
+            return {kind for kind, one in there.items() if one not in gone}
+        run_job(hook, there)
+    return {kind for kind, one in there.items() if "hook-succeeded" not in policies(one)}
+
+
+def run_job(job, there):
+    """Its containers, in order, as kubectl would do what they say if the account may."""
+    spec = pod_of(job)
+    (rules,) = there["Role"]["rules"]
+    name = f"daemonset/{there['DaemonSet']['metadata']['name']}"
+    wait, delete = (one["args"] for one in spec["initContainers"] + spec["containers"])
+    assert wait[:3] == ["rollout", "status", name]
+    assert delete[:2] == ["delete", name]
+    assert rules["resourceNames"] == [name.partition("/")[2]]
+    assert {"get", "list", "watch", "delete"} == set(rules["verbs"])
+    del there["DaemonSet"]
+
+
 class Hook(DeployCase):
     """What Helm makes of it."""
 
@@ -37,7 +73,7 @@ class Hook(DeployCase):
         cls.manifests = chart.Chart(CHART).manifests()
 
     def test_cleanup_is_a_hook_in_order(self):
-        """The pods before who waits for them, and nothing of it stays."""
+        """The pods before who waits for them."""
         weights = {}
         for manifest in self.manifests:
             annotations = manifest["metadata"].get("annotations", {})
@@ -45,13 +81,36 @@ class Hook(DeployCase):
                 self.assertNotIn("helm.sh/hook", annotations)
                 continue
             self.assertEqual(annotations["helm.sh/hook"], "post-delete")
-            self.assertIn("hook-succeeded", annotations["helm.sh/hook-delete-policy"])
+            self.assertIn("before-hook-creation", annotations["helm.sh/hook-delete-policy"])
             weights[manifest["kind"]] = int(annotations["helm.sh/hook-weight"])
         self.assertLess(weights["ServiceAccount"], weights["DaemonSet"])
         self.assertLess(weights["RoleBinding"], weights["DaemonSet"])
         self.assertLess(weights["DaemonSet"], weights["Job"])
         # Before Helm's own patience ends, image and retries and all.
         self.assertEqual(self.one(self.manifests, "Job")["spec"]["activeDeadlineSeconds"], 240)
+
+    def test_nothing_of_it_stays(self):
+        for is_new in (False, True):
+            self.assertEqual(run_hooks(self.manifests, True, is_new), set())
+
+    def test_who_waits_for_pods_stays_when_helm_gives_up(self):
+        for is_new in (False, True):
+            self.assertIn("DaemonSet", run_hooks(self.manifests, False, is_new))
+        # It does not need what a newer Helm takes away.
+        pod = pod_of(self.one(self.manifests, "DaemonSet", "nvshare-cleanup"))
+        self.assertNotIn("serviceAccountName", pod)
+
+    def test_retries_do_not_wait_for_what_is_deleted(self):
+        job = pod_of(self.one(self.manifests, "Job"))
+        self.assertEqual(job["restartPolicy"], "OnFailure")
+        self.assertIn("--ignore-not-found", job["containers"][0]["args"])
+
+    def test_documented_command_is_the_charts(self):
+        """Of what it names some is gone, depending on Helm."""
+        kinds = "daemonset,job,role,rolebinding,serviceaccount"
+        command = f"kubectl -n nvshare-system delete --ignore-not-found {kinds} nvshare-cleanup"
+        self.assertIn(command, chart.Chart(CHART).render()[chart.NOTES])
+        self.assertIn(command, (ROOT / "docs/kubernetes.md").read_text("utf-8"))
 
     def test_no_installation_beside_an_uninstallation(self):
         asked = []
@@ -61,7 +120,7 @@ class Hook(DeployCase):
             return {"kind": "DaemonSet"}
 
         with unittest.mock.patch.dict(FUNCTIONS, lookup=lookup):
-            with self.assertRaisesRegex(TemplateError, "delete daemonset,job.* gpus-cleanup"):
+            with self.assertRaisesRegex(TemplateError, "delete .*daemonset,job.* gpus-cleanup"):
                 chart.Chart(CHART).render({"fullnameOverride": "gpus"}, Namespace="lab")
         self.assertEqual(asked, [("apps/v1", "DaemonSet", "lab", "gpus-cleanup")])
 

@@ -93,11 +93,33 @@ template:
       {{- end }}
 {{- end }}
 
-{{/* After everything else is gone: the account, the pods on the nodes, then who waits for them. Helm
-removes all of them when the last one has succeeded. */}}
+{{/* After everything else is gone: the account, the pods on the nodes, then who waits for them and
+deletes their DaemonSet. Helm removes what has the policy hook-succeeded when all have succeeded; since 3.19
+also when a later one fails, so the DaemonSet, which must then go on, does not have it. */}}
 {{- define "nvshare.hook" -}}
 annotations:
   helm.sh/hook: post-delete
   helm.sh/hook-weight: {{ .weight | quote }}
-  helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+  helm.sh/hook-delete-policy: {{ .policy }}
+{{- end }}
+
+{{/* Of a container that asks the API server one thing: the image has kubectl, and no shell. */}}
+{{- define "nvshare.cleanup.kubectl" -}}
+image: {{ .Values.cleanup.kubectlImage | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+resources:
+  requests:
+    cpu: 10m
+    memory: 64Mi
+  limits:
+    memory: 256Mi
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+  seccompProfile:
+    type: RuntimeDefault
 {{- end }}
