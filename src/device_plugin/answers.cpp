@@ -74,6 +74,11 @@ void Answers::set_unhealthy(std::set<std::string> gpus) {
   unhealthy_ = std::move(gpus);
 }
 
+void Answers::set_withheld(bool is_withheld) {
+  const Guard guard(lock_);
+  is_withheld_ = is_withheld;
+}
+
 void Answers::set_loads(std::map<std::string, double> loads) {
   const Guard guard(lock_);
   loads_ = std::move(loads);
@@ -127,10 +132,10 @@ std::vector<ListedDevice> Answers::devices(const std::string& resource) const {
   if (found == nullptr) return devices;
   for (const OfferedDevice& device : found->devices) {
     const OfferedGpu& gpu = offer_->inventory.gpus[device.gpu];
-    devices.push_back(
-        {.id = device.id,
-         .is_healthy = !unhealthy_.contains(gpu.parent_uuid) && !unhealthy_.contains(gpu.uuid),
-         .numa_node = gpu.numa_node});
+    devices.push_back({.id = device.id,
+                       .is_healthy = !is_withheld_ && !unhealthy_.contains(gpu.parent_uuid) &&
+                                     !unhealthy_.contains(gpu.uuid),
+                       .numa_node = gpu.numa_node});
   }
   return devices;
 }

@@ -48,6 +48,8 @@ class Answers {
   std::shared_ptr<const Offer> offer() const;
   // Of whole GPUs and of instances, by UUID: all devices of an unhealthy one are.
   void set_unhealthy(std::set<std::string> gpus);
+  // All devices are unhealthy, those of GPUs to come too.
+  void set_withheld(bool is_withheld);
   // By UUID; GPUs that are not there have none.
   void set_loads(std::map<std::string, double> loads);
   void kubelet_came(Instant now);
@@ -72,6 +74,7 @@ class Answers {
   mutable std::mutex lock_;  // of all that follows
   std::shared_ptr<const Offer> offer_ = std::make_shared<Offer>();
   std::set<std::string> unhealthy_;
+  bool is_withheld_ = false;
   std::map<std::string, double> loads_;
   Usage usage_;
   SlotList slots_;

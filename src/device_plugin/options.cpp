@@ -105,6 +105,10 @@ void declare_settings(CLI::App& app, const AddOption& add, OptionWords& words,
       "sets the container's limit (default: not offered)");
   add("--memory-unit", words.memory_unit, "SIZE", "how much one of it is (default: 1Gi)");
   app.add_flag("--cores", words.cores, "offer compute time likewise, 100 a GPU");
+  app.add_flag("--require-scheduler", options.requires_scheduler,
+               "call all devices unhealthy while nvshare-scheduler has not answered since the "
+               "start, or has been silent for a minute: no pod comes that nobody would hold to "
+               "its limits");
   add("--poll", words.poll, "SECONDS",
       "how often the kubelet is asked who has what, 1 to 60 (default: 5)");
   app.add_flag("--check", options.only_checks,

@@ -31,6 +31,7 @@ struct PluginOptions {
   std::string probe_address;  // empty: no probes
   Duration poll = Duration::from_s(5);
   LogLevels log_levels;
+  bool requires_scheduler = false;
   bool only_checks = false;
   bool only_asks_for_holders = false;
 };

@@ -100,12 +100,17 @@ Parsed<void> Plugin::start() {
   // Looked at after the answer: whoever gave it did not come later.
   if (!has_been_there(options_.pod_resources)) answers_.kubelet_came(asked_at);
   if (pods) answers_.listed(asked_at, *std::move(pods));
+  if (options_.requires_scheduler) {
+    // Before anything is offered, so that a restart of ours makes no device unhealthy for a moment.
+    const auto heard = daemon_.talk({}, 0);
+    take_talk({.began_at = asked_at, .error = heard ? "" : heard.error()});
+  }
   const auto made = make_offer();
   if (!made && config_.config.fails_without_gpus) return made;
   if (!made) log(Level::warning, "nothing is offered", {{"error", made.error()}});
   if (!options_.probe_address.empty()) {
-    probes_ = NVS_TRY(ProbeServer::create(options_.probe_address, loop_,
-                                          [this] { return registrar_.unready(); }));
+    probes_ =
+        NVS_TRY(ProbeServer::create(options_.probe_address, loop_, [this] { return unready(); }));
     log(Level::info, "probes are answered", {{"port", probes_->port()}});
   }
   daemon_talk_ = std::make_unique<Periodic>(options_.poll, [this] { talk_to_daemon(); });
@@ -215,7 +220,7 @@ void Plugin::take(const PluginMessage& message) {
   } else if (const auto* gpu = std::get_if<GpuNews>(&message)) {
     take_news(*gpu);
   } else if (const auto* talked = std::get_if<DaemonTalked>(&message)) {
-    daemon_watch_.talked(talked->began_at);
+    take_talk(*talked);
   } else {
     take_list(std::get<PodsListed>(message));
   }
@@ -314,23 +319,11 @@ void Plugin::ask_who_has_what() {
   mailbox_.post(PodsListed{.error = error, .is_new = is_new});
 }
 
-// In the thread that talks to the daemon.
-void Plugin::talk_to_daemon() {
-  const Instant began_at = os::monotonic_now();
-  auto loads = daemon_.talk(answers_.slots(), answers_.offer()->config.memory.unit_bytes);
-  const std::string error = loads ? "" : loads.error();
-  if (error != std::exchange(load_error_, error) && !error.empty()) {
-    log(Level::warning, "the daemon is not told who has what, and pods are spread without its word",
-        {{"error", error}});
-  }
-  if (loads) mailbox_.post(DaemonTalked{began_at});
-  answers_.set_loads(loads ? *std::move(loads) : std::map<std::string, double>{});
-}
-
 void Plugin::tick() {
   const Instant now = os::monotonic_now();
   registrar_.tick(now);
   if (health_.tick(now)) publish_health();
+  withhold_or_give(now);
   if (now >= next_look_) load_again(false);
   is_folder_gone_ = is_folder_gone_ || !folder_.is_there();
   // The kubelet lists a pod some time after it was given its devices, and the daemon wants to know.
@@ -343,8 +336,8 @@ void Plugin::tick() {
 
 Instant Plugin::next_deadline() const {
   Instant next = next_look_;
-  for (const auto& deadline :
-       {registrar_.next_deadline(), health_.next_deadline(), daemon_watch_.next_deadline()}) {
+  for (const auto& deadline : {registrar_.next_deadline(), health_.next_deadline(),
+                               daemon_watch_.next_deadline(), daemon_deadline()}) {
     if (deadline) next = std::min(next, *deadline);
   }
   if (answers_.awaits_list(os::monotonic_now())) next = std::min(next, next_hurry_);

@@ -10,6 +10,7 @@
 
 #include "base/unique_fd.h"
 #include "device_plugin/daemon_link.h"
+#include "device_plugin/daemon_presence.h"
 #include "device_plugin/daemon_watch.h"
 #include "device_plugin/folder_watch.h"
 #include "device_plugin/gpu_watch.h"
@@ -28,9 +29,10 @@ struct PodsListed {
   std::string error;    // why it did not come; empty: it did
   bool is_new = false;  // somebody has other slots than before
 };
-// The daemon has answered, and knows who has which slot.
+// The daemon was talked to.
 struct DaemonTalked {
   Instant began_at;
+  std::string error;  // why it did not answer; empty: it did, and knows who has which slot
 };
 using PluginMessage = std::variant<RegistrationNews, GpuNews, PodsListed, DaemonTalked>;
 
@@ -53,11 +55,15 @@ class Plugin {
   void take(const PluginMessage& message);
   void take_news(const GpuNews& news);
   void take_list(const PodsListed& listed);
+  void take_talk(const DaemonTalked& talked);
   void take_changes();
   void publish_health();
+  void withhold_or_give(Instant now);
+  std::string unready() const;
   void tick();
   void ask_who_has_what();
   void talk_to_daemon();
+  std::optional<Instant> daemon_deadline() const;
   Instant next_deadline() const;
 
   PluginOptions options_;
@@ -66,6 +72,7 @@ class Plugin {
   os::SignalFd signals_;
   FolderWatch folder_;
   DaemonWatch daemon_watch_;
+  DaemonPresence presence_;
   Mailbox<PluginMessage> mailbox_;
   Answers answers_;
   Health health_;
@@ -83,6 +90,7 @@ class Plugin {
   std::string cdi_error_;       // of the last time
   std::string files_remark_;    // of the last time
   bool is_swept_ = false;       // older versions of the library are gone
+  bool is_withheld_ = false;    // nothing is given away for want of a daemon
   bool is_ending_ = false;
   bool is_folder_gone_ = false;
   std::string load_error_;     // of the thread that talks to the daemon

@@ -213,7 +213,7 @@ class DevicePlugin(ChartCase):
 
     def test_without_config(self):
         (plugin,) = self.plugins({}).values()
-        self.assertEqual(args_of(plugin), ["--probes=:9403"])
+        self.assertEqual(args_of(plugin), ["--probes=:9403", "--require-scheduler"])
         self.assertFalse({"config", "cdi"} & set(volumes_of(plugin)))
         self.assertEqual([len(one) for one in self.expressions(plugin)], [1, 1, 1])
 
@@ -238,6 +238,10 @@ class DevicePlugin(ChartCase):
         (plugin,) = self.plugins({"devicePlugin": values}).values()
         for flag in ("--memory-ratio=1.5", "--cores", "--replicas=4"):
             self.assertIn(flag, args_of(plugin))
+
+    def test_a_scheduler_is_required_unless_somebody_says_otherwise(self):
+        (plugin,) = self.plugins({"devicePlugin": {"requireScheduler": False}}).values()
+        self.assertEqual(args_of(plugin), ["--probes=:9403"])
 
     def test_folders_and_not_sockets(self):
         (plugin,) = self.plugins({"kubeletPath": "/k"}).values()

@@ -3,9 +3,11 @@
 
 import contextlib
 import itertools
+import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -162,6 +164,55 @@ class PluginCase(unittest.TestCase):
         """Until the plugin knows what the kubelet knows now: two lists that began after this."""
         before = self.kubelet.lists
         self.wait_until(lambda: self.kubelet.lists >= before + 2, "a list of pods")
+
+
+class DaemonCase(PluginCase):
+    """With a daemon, of which there is its socket for plugins alone."""
+
+    @contextlib.contextmanager
+    def serving_daemon(self, status):
+        """A daemon's socket for plugins that answers `status`; None: never."""
+        self.questions, self.told, self.lost = 0, {}, False
+        place = self.folder / "run/plugin/plugin.sock"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(place))
+            listener.listen()
+            thread = threading.Thread(target=self.answer, args=(listener, status), daemon=True)
+            thread.start()
+            yield
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+        place.unlink()
+
+    def answer(self, listener, status):
+        silent = []
+        while True:
+            try:
+                visitor, _ = listener.accept()
+            except OSError:
+                return
+            if status is None:
+                silent.append(visitor)
+                continue
+            # One that has lost its patience is gone.
+            with contextlib.suppress(OSError), visitor, visitor.makefile("rw") as lines:
+                for line in lines:
+                    result = self.answer_one(json.loads(line), status)
+                    lines.write(json.dumps({"ok": True, "result": result}) + "\n")
+                    lines.flush()
+            self.questions += 1
+
+    def answer_one(self, request, status):
+        if request == {"command": "status"}:
+            return status()
+        whole = request.get("begins", False)
+        self.assertEqual((request["command"], request.get("ends", False)), ("slots", whole))
+        keys = ("namespace", "pod", "container")
+        used = {use["slot"]: tuple(use[key] for key in keys) for use in request["used"]}
+        self.lost = self.lost or (whole and not set(self.told) <= set(used))
+        self.told = used if whole else {**self.told, **used}
+        return {}
 
 
 @contextlib.contextmanager

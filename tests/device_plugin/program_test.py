@@ -6,7 +6,6 @@ usage: program_test.py BUILD [UNITTEST_ARGUMENT...]
 """
 
 import fcntl
-import http.client
 import os
 import re
 import signal
@@ -319,32 +318,6 @@ class Health(PluginCase):
         self.break_until_heard(plugin, 0, 79)
         self.break_gpu(1, 31)
         self.wait_for_devices(10)
-
-
-class Probes(PluginCase):
-    def get(self, path, method="GET"):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
-        connection.request(method, path)
-        answer = connection.getresponse()
-        text = answer.read().decode()
-        connection.close()
-        return answer.status, text
-
-    def test_it_is_alive_and_ready_when_the_kubelet_listens(self):
-        self.kubelet.stop()
-        plugin = self.launch("--probes", "127.0.0.1:0")
-        line = self.wait_until(lambda: plugin.has_logged("probes are answered"), "a port")
-        self.port = int(re.search(r"port=(\d+)", line)[1])
-        self.assertEqual(self.get("/healthz"), (200, "ok\n"))
-        self.assertEqual(self.get("/readyz"), (503, "nvshare.com/gpu is not registered\n"))
-        self.kubelet.start()
-        self.wait_for_devices(20)
-        self.wait_until(lambda: self.get("/readyz") == (200, "ok\n"), "readiness")
-        self.assertEqual(self.get("/")[0], 404)
-        self.assertEqual(self.get("/healthz", "POST")[0], 405)
-        self.kubelet.stop()
-        self.wait_until(lambda: self.get("/readyz")[0] == 503, "the end of readiness")
-        self.assertEqual(self.get("/healthz")[0], 200)
 
 
 if __name__ == "__main__":

@@ -6,15 +6,12 @@ usage: spreading_test.py BUILD [UNITTEST_ARGUMENT...]
 """
 
 import collections
-import contextlib
-import json
 import random
 import signal
 import socket
-import threading
 import unittest
 
-from plugin_case import GPU, Container, PluginCase, gpu_of
+from plugin_case import GPU, Container, DaemonCase, gpu_of
 
 
 def status_of(load):
@@ -24,7 +21,7 @@ def status_of(load):
     return {"gpus": gpus, "tenants": [{"id": 1, "gpus": uses}]}
 
 
-class Spreading(PluginCase):
+class Spreading(DaemonCase):
     gpus = 8
 
     def counts(self):
@@ -202,51 +199,6 @@ class Spreading(PluginCase):
         plugin.end()
         self.wait_for_devices(0)
         return ids
-
-    @contextlib.contextmanager
-    def serving_daemon(self, status):
-        """A daemon's socket for plugins that answers `status`; None: never."""
-        self.questions, self.told, self.lost = 0, {}, False
-        place = self.folder / "run/plugin/plugin.sock"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(place))
-            listener.listen()
-            thread = threading.Thread(target=self.answer, args=(listener, status), daemon=True)
-            thread.start()
-            yield
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join()
-        place.unlink()
-
-    def answer(self, listener, status):
-        silent = []
-        while True:
-            try:
-                visitor, _ = listener.accept()
-            except OSError:
-                return
-            if status is None:
-                silent.append(visitor)
-                continue
-            # One that has lost its patience is gone.
-            with contextlib.suppress(OSError), visitor, visitor.makefile("rw") as lines:
-                for line in lines:
-                    result = self.answer_one(json.loads(line), status)
-                    lines.write(json.dumps({"ok": True, "result": result}) + "\n")
-                    lines.flush()
-            self.questions += 1
-
-    def answer_one(self, request, status):
-        if request == {"command": "status"}:
-            return status()
-        whole = request.get("begins", False)
-        self.assertEqual((request["command"], request.get("ends", False)), ("slots", whole))
-        keys = ("namespace", "pod", "container")
-        used = {use["slot"]: tuple(use[key] for key in keys) for use in request["used"]}
-        self.lost = self.lost or (whole and not set(self.told) <= set(used))
-        self.told = used if whole else {**self.told, **used}
-        return {}
 
     def test_nobody_waits_for_those_who_do_not_answer(self):
         # The daemon and PodResources take calls and never answer them.

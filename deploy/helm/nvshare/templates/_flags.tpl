@@ -58,6 +58,9 @@
 {{- if $plugin.offerCores }}
 - "--cores"
 {{- end }}
+{{- if $plugin.requireScheduler }}
+- "--require-scheduler"
+{{- end }}
 {{- if .config }}
 - {{ printf "--config-file=%s/%s" (include "nvshare.configFolder" .root) .config | quote }}
 {{- end }}
@@ -75,7 +78,7 @@ exec:
   command: [nvsharectl, "--folder", {{ include "nvshare.runFolder" . }}, status]
 {{- end }}
 
-{{/* /healthz: its loop turns. /readyz: everything is registered with the kubelet. */}}
+{{/* /healthz: its loop turns. /readyz: everything is registered with the kubelet, and the scheduler answers. */}}
 {{- define "nvshare.devicePlugin.probe" -}}
 httpGet:
   path: {{ . }}
