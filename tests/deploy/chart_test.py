@@ -131,7 +131,7 @@ class Scheduler(ChartCase):
         return self.one(self.render({"scheduler": values}), "DaemonSet", "nvshare-scheduler")
 
     def test_memory_is_what_is_lent_and_512_mi(self):
-        for lent, whole in (("0", "512Mi"), ("64Mi", "576Mi"), ("1536Mi", "2048Mi"),
+        for lent, whole in ((0, "512Mi"), ("0", "512Mi"), ("64Mi", "576Mi"), ("1536Mi", "2048Mi"),
                             ("8Gi", "8704Mi"), ("300Gi", "307712Mi")):
             with self.subTest(lent):
                 manifest = self.scheduler(hostMemory=lent)
@@ -141,7 +141,7 @@ class Scheduler(ChartCase):
                 self.assertIn(f"--host-memory={lent}", args_of(manifest))
 
     def test_what_the_daemon_would_refuse_is_refused(self):
-        for lent in ("8", "63Mi", "8GB", "08Gi", "-1Gi", "1.5Gi", ""):
+        for lent in (8, -1, "8", "63Mi", "8GB", "08Gi", "-1Gi", "1.5Gi", ""):
             self.refuse({"scheduler": {"hostMemory": lent}}, "scheduler.hostMemory")
         self.refuse({"scheduler": {"coreLimit": 101}}, "coreLimit")
         self.refuse({"scheduler": {"mode": "fast"}}, "scheduler.mode")

@@ -87,7 +87,7 @@ labels:
 
 {{/* Request and limit: what is lent to programs, and 512Mi for the daemon itself. */}}
 {{- define "nvshare.scheduler.memory" -}}
-{{- $lent := .Values.scheduler.hostMemory -}}
+{{- $lent := toString .Values.scheduler.hostMemory -}}
 {{- if hasSuffix "Gi" $lent -}}
 {{- add (mul (int64 (trimSuffix "Gi" $lent)) 1024) 512 }}Mi
 {{- else -}}
