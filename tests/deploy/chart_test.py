@@ -316,6 +316,22 @@ class DevicePlugin(ChartCase):
         self.assertEqual(volumes_of(plugin)["cdi"]["hostPath"]["path"], "/var/run/cdi")
         self.assertIn("--injection=cdi-cri", args_of(plugin))
 
+    def test_cdi_is_refused_where_kubelets_drop_it(self):
+        own = "version: nvshare/v1\ninjection: cdi-cri\n"
+        theirs = "version: v1\nflags: {plugin: {deviceListStrategy: [envvar, cdi-cri]}}\n"
+        wanted = [{"devicePlugin": {"injection": "cdi-cri"}}]
+        wanted += [{"devicePlugin": {"deviceListStrategy": "envvar,cdi-cri"}}]
+        wanted += [{"config": {"map": {"a": text}}} for text in (own, theirs)]
+        for values in wanted:
+            self.render(values)
+            for version in ("v1.26.0", "v1.28.15", "v1.28.15-gke.1"):
+                old = chart.Chart(CHART, version)
+                with self.assertRaisesRegex(TemplateError, f"1.29, and this is {version}"):
+                    old.manifests(values)
+            chart.Chart(CHART, "v1.29.0-eks-1a2b").manifests(values)
+        quiet = {"config": {"map": {"a": "version: nvshare/v1 # not cdi-cri\n"}}}
+        chart.Chart(CHART, "v1.28.15").manifests(quiet)
+
     def test_a_config_may_choose_the_injection_where_no_value_does(self):
         config = {"config": {"map": {"a": "version: nvshare/v1\ninjection: cdi-cri\n"}}}
         (plugin,) = self.plugins(config).values()

@@ -12,6 +12,8 @@ from template_run import Runner
 from template_text import TemplateError
 
 NOTES = "NOTES.txt"
+# Of the cluster, where nobody says otherwise.
+KUBE_VERSION = "v1.33.4"
 
 
 class StrictLoader(yaml.SafeLoader):
@@ -75,7 +77,8 @@ def setting(text):
 class Chart:
     """Reads a chart once; renders it with any number of values."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, kube_version=KUBE_VERSION):
+        self.kube_version = kube_version
         self.folder = pathlib.Path(folder)
         self.about = load_yaml((self.folder / "Chart.yaml").read_text("utf-8"))
         self.values = load_yaml((self.folder / "values.yaml").read_text("utf-8"))
@@ -95,7 +98,10 @@ class Chart:
             "Chart": about,
             "Release": {"Name": "nvshare", "Namespace": "nvshare-system", "Service": "Helm"}
             | release,
-            "Capabilities": {"APIVersions": ApiVersions(api_versions)},
+            "Capabilities": {
+                "APIVersions": ApiVersions(api_versions),
+                "KubeVersion": {"Version": self.kube_version},
+            },
         }
 
     def render(self, values=None, api_versions=(), **release):

@@ -3,6 +3,7 @@
 
 import hashlib
 import json
+import re
 
 import yaml
 
@@ -119,6 +120,31 @@ def kind_is(kind, value):
     return kinds.get(type(value), "float64") == kind
 
 
+def version_order(text):
+    """Versions are in order as these are: what has a part after a dash comes before the same without."""
+    found = re.fullmatch(r"v?(\d+)\.(\d+)(?:\.(\d+))?(-[\w.-]+)?(\+[\w.-]+)?", text)
+    if not found:
+        raise TemplateError(f"{text!r} is no version")
+    numbers = tuple(int(one or 0) for one in found.group(1, 2, 3))
+    return (*numbers, found.group(4) is None, found.group(4) or "")
+
+
+def semver_compare(constraint, version):
+    """<1.2-0 and >=1.2-0: the dash makes those count too that providers have put their names to."""
+    found = re.fullmatch(r"(<|>=)([\d.]+-0)", constraint)
+    if not found:
+        raise TemplateError(f"semverCompare does not know '{constraint}'")
+    is_before = version_order(version) < version_order(found.group(2))
+    return is_before == (found.group(1) == "<")
+
+
+def regex_match(pattern, text):
+    """Python's where Go's is the same: nothing that only one of them has."""
+    if re.search(r"\(\?[^:m]|\\[^.dsw]", pattern):
+        raise TemplateError(f"regexMatch does not know '{pattern}'")
+    return re.search(pattern, need_text("regexMatch", text), re.ASCII) is not None
+
+
 FUNCTIONS = {
     "not": lambda value: not is_true(value),
     "eq": equal,
@@ -160,5 +186,8 @@ FUNCTIONS = {
     "hasPrefix": lambda start, text: need_text("hasPrefix", text).startswith(start),
     "contains": lambda part, text: part in need_text("contains", text),
     "replace": lambda old, new, text: need_text("replace", text).replace(old, new),
+    "lower": lambda text: need_text("lower", text).lower(),
+    "semverCompare": semver_compare,
+    "regexMatch": regex_match,
     "sha256sum": lambda text: hashlib.sha256(need_text("sha256sum", text).encode()).hexdigest(),
 }

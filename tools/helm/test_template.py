@@ -178,6 +178,33 @@ class Templates(unittest.TestCase):
             nothing=None,
         )
 
+    def test_versions(self):
+        for version, is_old in (
+            ("v1.28.9", True),
+            ("v1.28.9-gke.100", True),
+            ("v1.29.0-eks-1a2b", False),
+            ("v1.29.0", False),
+            ("1.30", False),
+            ("v1.100.0+k3s1", False),
+        ):
+            is_before = "true" if is_old else "false"
+            self.check({'{{ semverCompare "<1.29-0" .v }}': is_before}, v=version)
+            self.check({'{{ not (semverCompare ">=1.29-0" .v) }}': is_before}, v=version)
+        self.refuse({
+            '{{ semverCompare "^1.2" "1.2.3" }}': "semverCompare does not know",
+            '{{ semverCompare "<1.2" "1.2.3" }}': "semverCompare does not know",
+            '{{ semverCompare "<1.2-0" "new" }}': "is no version",
+        })
+
+    def test_patterns(self):
+        self.check({
+            '{{ regexMatch "^[a-z]+$" "abc" }}': "true",
+            '{{ regexMatch "^[a-z]+$" "aBc" }}': "false",
+            '{{ regexMatch "(?m)^b" "a\\nb" }}': "true",
+            '{{ lower "A1_b" }}': "a1_b",
+        })
+        self.refuse({'{{ regexMatch "(?=a)" "a" }}': "regexMatch does not know"})
+
 
 if __name__ == "__main__":
     unittest.main()

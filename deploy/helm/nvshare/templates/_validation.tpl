@@ -23,7 +23,25 @@
 {{- if and .Values.config.default (not (has .Values.config.default $configs)) -}}
 {{- fail (printf "config.default is %s, and no config is called so" .Values.config.default) -}}
 {{- end -}}
+{{- include "nvshare.validate.cdi" . -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) -}}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.enabled" -}}
+{{- end -}}
+{{- end }}
+
+{{/* Kubelets before 1.29 drop the names of CDI devices without a word (1.28: unless a feature gate is
+set), and containers would run without library and GPU. */}}
+{{- define "nvshare.validate.cdi" -}}
+{{- $version := .Capabilities.KubeVersion.Version -}}
+{{- if semverCompare "<1.29-0" $version -}}
+{{- $plugin := .Values.devicePlugin -}}
+{{- if or (eq (default "" $plugin.injection) "cdi-cri") (contains "cdi-cri" (default "" $plugin.deviceListStrategy)) -}}
+{{- fail (printf "cdi-cri needs Kubernetes 1.29, and this is %s: choose another devicePlugin.injection or devicePlugin.deviceListStrategy" $version) -}}
+{{- end -}}
+{{- range $name, $text := .Values.config.map -}}
+{{- if regexMatch "(?m)^[^#]*cdi-cri" $text -}}
+{{- fail (printf "cdi-cri needs Kubernetes 1.29, and this is %s: config.map.%s says it" $version $name) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end }}
