@@ -91,6 +91,31 @@ class DevicePlugin(ChartCase):
         self.assertIn("--config-file=/etc/nvshare/device-plugin/few", args_of(few))
         self.assertIn("--config-file=/etc/nvshare/device-plugin/many", args_of(many))
 
+    def test_names_of_configs_need_not_be_names_of_objects(self):
+        """As in a ConfigMap of NVIDIA's plugin, which names them after products."""
+        others = ["A100_SXM4", "a100_sxm4", "A100-SXM4", "a100.sxm4", "x" * 63, "A" * 63]
+        values = {"map": {name: "version: v1" for name in ["few", *others]}, "default": "few"}
+        plugins = self.plugins({"config": values})
+        self.assertEqual(len(plugins), 7)
+        chosen = []
+        for name, plugin in plugins.items():
+            for part in name.split("."):
+                self.assertRegex(part, r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+            for label in plugin["spec"]["selector"]["matchLabels"].values():
+                self.assertLessEqual(len(label), 63)
+            (label,) = self.expressions(plugin)[0][1:]
+            if label["operator"] == "In":
+                chosen += label["values"]
+                self.assertIn(f"/{label['values'][0]}", "".join(args_of(plugin)))
+        self.assertCountEqual(chosen, others)
+        # Those that were good names keep theirs: a selector cannot be changed.
+        self.assertIn("nvshare-device-plugin-a100.sxm4", plugins)
+
+    def test_what_no_label_can_be_is_refused(self):
+        values = {"map": {"few": "version: v1", "_x": "version: v1"}}
+        self.refuse({"config": {**values, "default": "few"}}, "no label of a node can be _x")
+        self.plugins({"config": {**values, "default": "_x"}})
+
     def test_node_label_works_where_all_nodes_are_meant(self):
         values = chart.merged(values_file("time-slicing"), {"nodeTerms": []})
         many = self.plugins(values)["nvshare-device-plugin-many"]

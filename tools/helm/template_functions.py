@@ -121,7 +121,7 @@ def kind_is(kind, value):
 
 
 def version_order(text):
-    """Versions are in order as these are: what has a part after a dash comes before the same without."""
+    """Versions are in order as these are: 1.2.3-x comes before 1.2.3."""
     found = re.fullmatch(r"v?(\d+)\.(\d+)(?:\.(\d+))?(-[\w.-]+)?(\+[\w.-]+)?", text)
     if not found:
         raise TemplateError(f"{text!r} is no version")

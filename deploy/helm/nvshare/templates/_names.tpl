@@ -85,6 +85,17 @@ labels:
 {{- default (printf "%s-device-plugin" (include "nvshare.fullname" .)) .Values.config.name }}
 {{- end }}
 
+{{/* Of a config, in names and labels of objects: keys of a ConfigMap and labels of nodes may have capitals,
+underscores and more letters. The sum keeps apart what would be the same without them. */}}
+{{- define "nvshare.configSuffix" -}}
+{{- $is_name := regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" . -}}
+{{- if and $is_name (not (gt (len .) 49)) -}}
+{{- . }}
+{{- else -}}
+{{- lower . | replace "_" "-" | replace "." "-" | trunc 40 }}-{{ sha256sum . | trunc 8 }}
+{{- end -}}
+{{- end }}
+
 {{/* Request and limit: what is lent to programs, and 512Mi for the daemon itself. */}}
 {{- define "nvshare.scheduler.memory" -}}
 {{- $lent := toString .Values.scheduler.hostMemory -}}

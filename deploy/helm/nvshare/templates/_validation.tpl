@@ -23,6 +23,11 @@
 {{- if and .Values.config.default (not (has .Values.config.default $configs)) -}}
 {{- fail (printf "config.default is %s, and no config is called so" .Values.config.default) -}}
 {{- end -}}
+{{- range without $configs .Values.config.default -}}
+{{- if not (regexMatch "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$" .) -}}
+{{- fail (printf "no label of a node can be %s, so none can choose that config: letters and digits, and - _ . between them" .) -}}
+{{- end -}}
+{{- end -}}
 {{- include "nvshare.validate.cdi" . -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) -}}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.enabled" -}}
