@@ -9,12 +9,6 @@
 
 namespace nvs::plugin {
 
-SocketIdentity identity_of(const std::string& socket) {
-  struct stat status {};
-  if (::stat(socket.c_str(), &status) != 0) return {};
-  return {static_cast<std::uint64_t>(status.st_ino), status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
-}
-
 // A kubelet makes its socket when it starts. A time to come is one of a clock that was set back, of
 // which nothing is known either.
 bool has_been_there(const std::string& socket) {

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include <unistd.h>
+
 #include "base/byte_size.h"
 #include "base/result.h"
 #include "device_plugin/cdi_spec.h"
@@ -115,11 +117,16 @@ std::string label_lines(const Offer& offer) {
          "\nnvshare.com/gpu.sharing-strategy=" + (is_shared ? "nvshare" : "none") + "\n";
 }
 
-Parsed<void> write_labels_file(const PluginOptions& options, const Offer& offer) {
-  if (options.labels_file.empty()) return {};
+Parsed<PlacedFile> write_labels_file(const PluginOptions& options, const Offer& offer) {
+  if (options.labels_file.empty()) return PlacedFile{};
   const auto written = write_atomically(options.labels_file, label_lines(offer), 0644);
   if (!written) return tl::unexpected(options.labels_file + ": " + written.error().message());
-  return {};
+  return file_at(options.labels_file);
+}
+
+void remove_labels_file(const PluginOptions& options, const PlacedFile& ours) {
+  if (options.labels_file.empty() || file_at(options.labels_file) != ours) return;
+  ::unlink(options.labels_file.c_str());
 }
 
 std::vector<std::string> describe(const Config& config) {

@@ -10,6 +10,7 @@
 #include "device_plugin/answers.h"
 #include "device_plugin/library_install.h"
 #include "device_plugin/options.h"
+#include "device_plugin/placed_file.h"
 #include "nvml/nvml.h"
 
 namespace nvs::plugin {
@@ -41,7 +42,9 @@ std::string remark_on_control_files(const Config& config, const Answers::HasFile
 // The node's labels: a line each, as Node Feature Discovery reads them from files.
 std::string label_lines(const Offer& offer);
 // Writes them to the file that the options name, if they do.
-Parsed<void> write_labels_file(const PluginOptions& options, const Offer& offer);
+Parsed<PlacedFile> write_labels_file(const PluginOptions& options, const Offer& offer);
+// Removes it, if it is still the one that was written: another plugin may have come meanwhile.
+void remove_labels_file(const PluginOptions& options, const PlacedFile& ours);
 
 // Lines for people: what is offered.
 std::vector<std::string> describe(const Config& config);

@@ -171,6 +171,12 @@ TEST(NodeLabels, AreLinesOfAFile) {
   EXPECT_EQ(os::read_file(options.labels_file, 1000),
             "nvshare.com/gpu.count=2\nnvshare.com/gpu.replicas=4\n"
             "nvshare.com/gpu.sharing-strategy=nvshare\n");
+  const PlacedFile first = *write_labels_file(options, offer);
+  const PlacedFile second = *write_labels_file(options, offer);
+  remove_labels_file(options, first);
+  EXPECT_TRUE(os::read_file(options.labels_file, 1000)) << "it is another one's by now";
+  remove_labels_file(options, second);
+  EXPECT_FALSE(os::read_file(options.labels_file, 1000));
   offer.config.resources.clear();
   EXPECT_EQ(label_lines(offer),
             "nvshare.com/gpu.count=2\nnvshare.com/gpu.replicas=1\n"

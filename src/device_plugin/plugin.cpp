@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "device_plugin/kubelet_client.h"
+#include "device_plugin/kubelet_socket.h"
 #include "device_plugin/offered_names.h"
 #include "device_plugin/root_lock.h"
 #include "os/clock.h"
@@ -95,7 +96,7 @@ Parsed<void> Plugin::start() {
   // So that the first pod is already spread by what runs. Without an answer it is by the kubelet's
   // word.
   const Instant asked_at = os::monotonic_now();
-  pods_socket_ = identity_of(options_.pod_resources);
+  pods_socket_ = file_at(options_.pod_resources);
   auto pods = list_pods(options_.pod_resources, kFirstListPatience, stopping_.get_token());
   // Looked at after the answer: whoever gave it did not come later.
   if (!has_been_there(options_.pod_resources)) answers_.kubelet_came(asked_at);
@@ -156,7 +157,7 @@ Parsed<void> Plugin::make_offer() {
   auto offer = std::make_shared<Offer>(
       Offer{config_.config, std::move(inventory), host_paths(options_, library_)});
   NVS_TRY(write_cdi_file(options_, *offer, answers_.holders()));
-  NVS_TRY(write_labels_file(options_, *offer));
+  labels_ = NVS_TRY(write_labels_file(options_, *offer));
   const std::set<std::string> names = resources_of(offer->inventory);
   // Before anybody can have one: an uninstallation must know.
   const auto remembered = remember_offered(options_.root_mount, names);
@@ -309,9 +310,9 @@ void Plugin::take_changes() {
 // In the thread that lists. The loop may hear later than this that there is another kubelet.
 void Plugin::ask_who_has_what() {
   const Instant asked_at = os::monotonic_now();
-  const SocketIdentity socket = identity_of(options_.pod_resources);
-  const SocketIdentity before = std::exchange(pods_socket_, socket);
-  if (socket != before && before != SocketIdentity{}) answers_.kubelet_came(asked_at);
+  const PlacedFile socket = file_at(options_.pod_resources);
+  const PlacedFile before = std::exchange(pods_socket_, socket);
+  if (socket != before && before != PlacedFile{}) answers_.kubelet_came(asked_at);
   auto pods = list_pods(options_.pod_resources, kListPatience, stopping_.get_token());
   const std::string error = pods ? "" : pods.error();
   const bool is_new = pods && answers_.listed(asked_at, *std::move(pods));
@@ -351,7 +352,7 @@ Parsed<void> Plugin::run() {
     tick();
   }
   log(Level::info, "stopping");
-  if (!options_.labels_file.empty()) ::unlink(options_.labels_file.c_str());
+  remove_labels_file(options_, labels_);
   stopping_.request_stop();
   registrar_.stop();
   if (is_ending_) return {};

@@ -14,10 +14,10 @@
 #include "device_plugin/daemon_watch.h"
 #include "device_plugin/folder_watch.h"
 #include "device_plugin/gpu_watch.h"
-#include "device_plugin/kubelet_socket.h"
 #include "device_plugin/mailbox.h"
 #include "device_plugin/node_offer.h"
 #include "device_plugin/periodic.h"
+#include "device_plugin/placed_file.h"
 #include "device_plugin/probe_server.h"
 #include "device_plugin/registrar.h"
 #include "os/signals.h"
@@ -83,7 +83,8 @@ class Plugin {
   Instant calm_since_;          // we, or the kubelet, started
   Instant next_look_;           // at the settings
   Instant next_hurry_;          // with the next list, while one is awaited
-  SocketIdentity pods_socket_;  // of the thread that lists
+  PlacedFile labels_;           // as we wrote it last
+  PlacedFile pods_socket_;      // of the thread that lists
   DaemonLink daemon_;           // of the thread that talks to it
   std::string config_error_;    // of the last time
   std::string list_error_;      // of the last time

@@ -157,6 +157,17 @@ class Settings(PluginCase):
         self.assertEqual(plugin.end(), 0)
         self.assertEqual(list(folder.iterdir()), [])
 
+    def test_labels_of_another_plugin_are_left(self):
+        """As when a node chooses another config: its DaemonSet waits for no other."""
+        file = self.folder / "nvshare"
+        old = self.start("--node-labels-file", file)
+        new = self.launch("--node-labels-file", file, "--replicas", 3)
+        self.wait_until(lambda: "replicas=3" in file.read_text("ascii"), "the new one's labels")
+        self.assertEqual(old.end(), 0)
+        self.assertIn("replicas=3", file.read_text("ascii"))
+        self.assertEqual(new.end(), 0)
+        self.assertFalse(file.exists())
+
     def test_no_gpus_are_an_error_or_waited_for(self):
         broken = {"NVSHARE_NVML": "/nonexistent/libnvidia-ml.so.1"}
         plugin = self.launch(**broken)
