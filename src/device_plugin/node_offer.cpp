@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/byte_size.h"
@@ -14,6 +15,7 @@
 #include "device_plugin/device_files.h"
 #include "nvml/gpus.h"
 #include "os/file_text.h"
+#include "os/process.h"
 #include "wire/messages.h"
 
 namespace nvs::plugin {
@@ -92,6 +94,19 @@ Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer,
   const auto written = write_atomically(cdi_path(options), text, 0644);
   if (!written) return tl::unexpected(cdi_path(options) + ": " + written.error().message());
   return {};
+}
+
+std::string make_tenant_folder(const PluginOptions& options, const Offer& offer) {
+  if (offer.config.injection != Injection::cdi_cri) return "";
+  // As the daemon makes them.
+  constexpr mode_t kFolderMode = 0755;
+  for (const std::string& path : {options.daemon_folder, offer.host.tenant_folder}) {
+    const auto made = os::make_folder(path, kFolderMode);
+    if (made) continue;
+    return path + ": " + made.error().message() +
+           "; containers cannot be started until nvshare-scheduler has made it";
+  }
+  return "";
 }
 
 std::string remark_on_control_files(const Config& config, const Answers::HasFile& has_file) {

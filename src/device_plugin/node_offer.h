@@ -35,6 +35,12 @@ HostPaths host_paths(const PluginOptions& options, const InstalledLibrary& insta
 Parsed<void> write_cdi_file(const PluginOptions& options, const Offer& offer,
                             const std::vector<SlotHolder>& holders);
 
+// Makes the folder of the tenants' socket, if the injection is by CDI and the daemon has not made
+// it since the node has started: other ways have the runtime make it, but one that is missing in a
+// CDI file lets no container start. Returns a line for the log if it cannot be made; empty if all
+// is well. In a pod a mount has made it.
+std::string make_tenant_folder(const PluginOptions& options, const Offer& offer);
+
 // A line for the log if device files are passed on and those are missing that every CUDA program
 // needs; empty if all is well.
 std::string remark_on_control_files(const Config& config, const Answers::HasFile& has_file);

@@ -156,6 +156,8 @@ Parsed<void> Plugin::make_offer() {
   if (files != std::exchange(files_remark_, files)) log_lines(Level::warning, files);
   auto offer = std::make_shared<Offer>(
       Offer{config_.config, std::move(inventory), host_paths(options_, library_)});
+  const std::string folder = make_tenant_folder(options_, *offer);
+  if (folder != std::exchange(folder_remark_, folder)) log_lines(Level::warning, folder);
   NVS_TRY(write_cdi_file(options_, *offer, answers_.holders()));
   labels_ = NVS_TRY(write_labels_file(options_, *offer));
   const std::set<std::string> names = resources_of(offer->inventory);

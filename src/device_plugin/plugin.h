@@ -90,6 +90,7 @@ class Plugin {
   std::string list_error_;      // of the last time
   std::string cdi_error_;       // of the last time
   std::string files_remark_;    // of the last time
+  std::string folder_remark_;   // of the last time
   bool is_swept_ = false;       // older versions of the library are gone
   bool is_withheld_ = false;    // nothing is given away for want of a daemon
   bool is_ending_ = false;

@@ -151,6 +151,8 @@ class DevicePlugin(ChartCase):
     def test_cdi_has_its_folder(self):
         (plugin,) = self.plugins(values_file("cdi")).values()
         self.assertEqual(volumes_of(plugin)["cdi"]["hostPath"]["path"], "/var/run/cdi")
+        tenants = {"path": "/var/run/nvshare/tenant", "type": "DirectoryOrCreate"}
+        self.assertEqual(volumes_of(plugin)["tenants"]["hostPath"], tenants)
         self.assertIn("--injection=cdi-cri", args_of(plugin))
 
     def test_cdi_is_refused_where_kubelets_drop_it(self):

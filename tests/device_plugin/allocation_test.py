@@ -63,9 +63,23 @@ class Containers(PluginCase):
         self.assertEqual(self.mounts(answer), {})
         spec = json.loads((self.folder / "cdi/nvshare.com-gpu.json").read_text())
         self.assertLessEqual(set(ours), {device["name"] for device in spec["devices"]})
+        # A runtime starts no container with one that is missing, and no daemon has been here.
         for mount in spec["containerEdits"]["mounts"]:
+            path = pathlib.Path(mount["hostPath"])
             if not mount["containerPath"].endswith("tenant"):
-                self.assertTrue(pathlib.Path(mount["hostPath"]).read_bytes())
+                self.assertTrue(path.read_bytes())
+                continue
+            for folder in (path, path.parent):
+                self.assertEqual((folder.is_dir(), folder.stat().st_mode & 0o7777), (True, 0o755))
+
+    def test_the_daemons_folder_is_made_for_cdi_alone(self):
+        self.start()
+        self.assertFalse((self.folder / "run").exists())
+
+    def test_a_folder_of_the_daemon_that_cannot_be_made_is_said(self):
+        (self.folder / "run").write_text("no folder")
+        plugin = self.start("--injection", "cdi-cri")
+        self.assertTrue(plugin.has_logged(f"{self.folder}/run: ", "nvshare-scheduler has made it"))
 
     def cdi_names(self):
         """What a runtime would know of."""
