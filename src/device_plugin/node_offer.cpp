@@ -24,7 +24,6 @@ namespace {
 constexpr std::size_t kConfigFileMax = std::size_t{2} << 20U;
 constexpr std::size_t kCdiFileMax = std::size_t{16} << 20U;
 constexpr std::size_t kMigMinorsMax = std::size_t{1} << 20U;
-constexpr const char* kSysfs = "/sys";
 
 std::string cdi_path(const PluginOptions& options) {
   return options.cdi_folder + "/" + kCdiFileName;
@@ -44,7 +43,8 @@ Parsed<LoadedConfig> load_config(const PluginOptions& options) {
   return LoadedConfig{.chosen = chosen, .config = NVS_TRY(with_flags(config, options.flags))};
 }
 
-Parsed<std::vector<OfferedGpu>> find_offered_gpus(const Nvml& nvml, std::string& remarks) {
+Parsed<std::vector<OfferedGpu>> find_offered_gpus(const Nvml& nvml, const PluginOptions& options,
+                                                  std::string& remarks) {
   const auto found = find_gpus(nvml, remarks);
   if (!found) return tl::unexpected(found.error().message());
   // Where there are no MIG instances there may be no such file.
@@ -55,7 +55,7 @@ Parsed<std::vector<OfferedGpu>> find_offered_gpus(const Nvml& nvml, std::string&
                     .parent_uuid = gpu.parent_uuid,
                     .mig_profile = gpu.is_mig ? mig_profile_of(gpu.name) : "",
                     .memory_bytes = gpu.memory_bytes,
-                    .numa_node = numa_node_of(gpu.pci, kSysfs),
+                    .numa_node = numa_node_of(gpu.pci, options.sysfs),
                     .index = gpu.index,
                     .instance = gpu.instance,
                     .device_files = device_files_of(gpu, mig_minors)});

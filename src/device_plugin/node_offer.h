@@ -23,7 +23,8 @@ struct LoadedConfig {
 Parsed<LoadedConfig> load_config(const PluginOptions& options);
 
 // GPUs as they can be offered. `remarks` are lines for the log.
-Parsed<std::vector<OfferedGpu>> find_offered_gpus(const Nvml& nvml, std::string& remarks);
+Parsed<std::vector<OfferedGpu>> find_offered_gpus(const Nvml& nvml, const PluginOptions& options,
+                                                  std::string& remarks);
 
 Parsed<InstalledLibrary> install(const PluginOptions& options);
 HostPaths host_paths(const PluginOptions& options, const InstalledLibrary& installed);

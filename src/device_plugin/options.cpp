@@ -78,6 +78,8 @@ void declare_places(const AddOption& add, PluginOptions& options) {
   add("--pod-resources", options.pod_resources, "FILE",
       "the kubelet's socket that tells who has which device (default: "
       "/var/lib/kubelet/pod-resources/kubelet.sock)");
+  add("--sysfs", options.sysfs, "DIR",
+      "where the kernel says which NUMA node a GPU is near (default: /sys)");
   add("--node-labels-file", options.labels_file, "FILE",
       "write the node's labels there, for Node Feature Discovery; removed at the end (default: "
       "nowhere)");

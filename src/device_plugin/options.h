@@ -24,6 +24,7 @@ struct PluginOptions {
   std::string host_root = "/var/lib/nvshare";  // as the host calls it
   std::string root_mount;                      // as we see it; the same if nothing is said
   std::string cdi_folder = "/var/run/cdi";
+  std::string sysfs = "/sys";
   ConfigPlaces places;
   ConfigFlags flags;
   HealthRules health;

@@ -147,7 +147,7 @@ Parsed<void> Plugin::make_offer() {
     nvml_ = std::make_shared<const Nvml>(*std::move(nvml));
   }
   std::string remarks;
-  auto gpus = find_offered_gpus(*nvml_, remarks);
+  auto gpus = find_offered_gpus(*nvml_, options_, remarks);
   log_lines(Level::warning, remarks);
   if (!gpus) return tl::unexpected(gpus.error());
   auto inventory = NVS_TRY(make_inventory(*std::move(gpus), config_.config));

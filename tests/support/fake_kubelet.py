@@ -254,6 +254,16 @@ class FakeKubelet:
         with self.lock:
             return len(self.devices.get(resource, {}))
 
+    def numa_nodes(self, resource):
+        """2.1: of each device, the nodes that its topology names; none without one."""
+        with self.lock:
+            known = self.devices.get(resource, {})
+            return {
+                id_: [node.ID for node in device.topology.nodes]
+                for id_, device in known.items()
+                if device.HasField("topology")
+            }
+
     def healthy(self, resource):
         """2.3: when a stream ends, all devices are unhealthy."""
         with self.lock:
