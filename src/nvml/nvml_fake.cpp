@@ -124,7 +124,8 @@ nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned* number) {
   return NVML_SUCCESS;
 }
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char* name, unsigned length) {
-  std::snprintf(name, length, "Fake %u", number_of(device));
+  const unsigned number = number_of(device);
+  std::snprintf(name, length, number < kGpus ? "Fake %u" : "Fake %u MIG 1g.5gb", number);
   return NVML_SUCCESS;
 }
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t /*device*/, nvmlMemory_t* memory) {

@@ -5,12 +5,13 @@
 usage: allocation_test.py BUILD [UNITTEST_ARGUMENT...]
 """
 
+import itertools
 import json
 import pathlib
 import signal
 import unittest
 
-from plugin_case import BUILD, GPU, PluginCase, gpu_of, grpc
+from plugin_case import BUILD, GPU, PluginCase, container_of, gpu_of, grpc
 
 
 class Containers(PluginCase):
@@ -166,8 +167,34 @@ class Containers(PluginCase):
         self.assertEqual(dict(answers[memory].envs), {"NVSHARE_GPU_MEMORY_LIMIT": "1536Mi"})
         cores = answers["nvshare.com/gpu-core"]
         self.assertEqual(dict(cores.envs), {"NVSHARE_GPU_CORE_LIMIT": "40"})
-        # 2.3: of what two resources of a container say twice, only the first counts.
-        self.assertNotIn("NVSHARE_GPU_CORE_LIMIT", answers[GPU].envs)
+        # 2.3: of what two resources of a container say, only the first counts. These say no name
+        # twice, in whatever order the kubelet asks.
+        wanted = {**answers[GPU].envs, **answers[memory].envs, **cores.envs}
+        self.assertEqual(len(wanted), 4)
+        for order in itertools.permutations(answers.values()):
+            variables, mounts, _ = container_of(order)
+            self.assertEqual((variables, mounts), (wanted, self.mounts(answers[GPU])))
+
+    def test_of_two_resources_of_slots_a_container_has_the_first(self):
+        """2.3: all of the one, and not the GPU of one and the slot of another."""
+        fake = {
+            "NVSHARE_NVML": str(BUILD / "test/nvml/libfake_nvml.so"),
+            "NVSHARE_FAKE_NVML": "mig",
+        }
+        file = self.folder / "config"
+        file.write_text("version: v1\nflags: {migStrategy: mixed}\n")
+        gpu = "nvidia.com/gpu"
+        self.start("--config-file", file, resource=gpu, devices=2, **fake)
+        answers = {}
+        for resource in (gpu, "nvidia.com/mig-1g.5gb"):
+            self.wait_for_devices(2, resource)
+            answers[resource] = self.kubelet.allocate(resource, self.kubelet.healthy(resource)[:1])
+        for order in itertools.permutations(answers.values()):
+            variables, mounts, _ = container_of(order)
+            self.assertEqual(variables, dict(order[0].envs))
+            self.assertEqual(mounts, self.mounts(order[0]))
+            self.assertEqual(mounts, self.mounts(order[1]))
+            self.assertIn(variables["NVIDIA_VISIBLE_DEVICES"], variables["NVSHARE_SLOT"])
 
     def check_refused(self, code, ids, words):
         with self.assertRaises(grpc.RpcError) as raised:

@@ -299,6 +299,18 @@ class Health(PluginCase):
         self.kubelet.restart()
         self.wait_for_devices(10)
 
+    def test_errors_while_no_kubelet_listens_are_not_lost(self):
+        """1.5: NVIDIA's checker waits for somebody to take the first one, and sees no other."""
+        plugin = self.start()
+        self.kubelet.stop()
+        self.wait_until(lambda: plugin.has_logged("unregistered"), "the end of the stream")
+        self.break_until_heard(plugin, 0, 79)
+        self.break_gpu(1, 48)
+        self.wait_until(lambda: plugin.has_logged("xid=48"), "the second error")
+        self.kubelet.start()
+        self.wait_until(lambda: self.kubelet.capacity(GPU) == 20, "the devices")
+        self.assertEqual(self.kubelet.allocatable(GPU), 0)
+
     def test_an_error_of_a_mig_instance_is_its_own(self):
         # The fake's GPU 1 has two instances, and two other GPUs are whole.
         fake = {
