@@ -105,6 +105,22 @@ class Hook(DeployCase):
         self.assertEqual(job["restartPolicy"], "OnFailure")
         self.assertIn("--ignore-not-found", job["containers"][0]["args"])
 
+    def test_job_may_run_where_the_daemons_may(self):
+        tolerations = [{"key": "mine", "operator": "Exists"}]
+        manifests = chart.Chart(CHART).manifests({"tolerations": tolerations})
+        self.assertEqual(pod_of(self.one(manifests, "Job"))["tolerations"], tolerations)
+
+    def test_kubectl_may_come_from_the_registry_of_the_others(self):
+        for registry, image, whole in (
+            ("", "kubectl:v1", "kubectl:v1"),
+            ("r.example.com/gpu/", "kubectl:v1", "r.example.com/gpu/kubectl:v1"),
+            ("r.example.com", "registry.k8s.io/kubectl:v1", "registry.k8s.io/kubectl:v1"),
+        ):
+            values = {"image": {"registry": registry}, "cleanup": {"kubectlImage": image}}
+            job = pod_of(self.one(chart.Chart(CHART).manifests(values), "Job"))
+            for container in job["initContainers"] + job["containers"]:
+                self.assertEqual(container["image"], whole)
+
     def test_documented_command_is_the_charts(self):
         """Of what it names some is gone, depending on Helm."""
         kinds = "daemonset,job,role,rolebinding,serviceaccount"

@@ -103,9 +103,18 @@ annotations:
   helm.sh/hook-delete-policy: {{ .policy }}
 {{- end }}
 
+{{- define "nvshare.cleanup.kubectlImage" -}}
+{{- $image := .Values.cleanup.kubectlImage -}}
+{{- if and .Values.image.registry (not (contains "/" $image)) -}}
+{{- trimSuffix "/" .Values.image.registry }}/{{ $image }}
+{{- else -}}
+{{- $image }}
+{{- end -}}
+{{- end }}
+
 {{/* Of a container that asks the API server one thing: the image has kubectl, and no shell. */}}
 {{- define "nvshare.cleanup.kubectl" -}}
-image: {{ .Values.cleanup.kubectlImage | quote }}
+image: {{ include "nvshare.cleanup.kubectlImage" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 resources:
   requests:
