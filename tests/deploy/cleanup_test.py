@@ -25,8 +25,19 @@ OURS = (
     "lib/nvshare/0.2.0/libnvshare.so",
     "run/cdi/nvshare.com-gpu.json",
     "features.d/nvshare",
+    "device-plugins/nvshare-gpu-1-0a1b2c3d-1.sock",
+    "device-plugins/nvshare-gpu-memory-4711-ffffffff-12.sock",
 )
-THEIRS = ("run/nvshare.pid", "run/cdi/nvidia.yaml", "lib/kubelet/config.yaml", "features.d/gfd")
+THEIRS = (
+    "run/nvshare.pid",
+    "run/cdi/nvidia.yaml",
+    "lib/kubelet/config.yaml",
+    "features.d/gfd",
+    "device-plugins/kubelet.sock",
+    "device-plugins/kubelet_internal_checkpoint",
+    "device-plugins/nvidia-gpu.sock",
+    "device-plugins/nvshare-device-plugin.sock",
+)
 
 
 def run_hooks(manifests, job_succeeds, is_new):
@@ -179,7 +190,8 @@ class Cleanup(DeployCase):
         (script,) = container["args"]
         mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
         asked = "/var/lib/kubelet/pod-resources"
-        self.assertEqual(mounts, {"/host/run", "/host/lib", "/host/features.d", asked})
+        ours = {"/host/run", "/host/lib", "/host/features.d", "/host/device-plugins"}
+        self.assertEqual(mounts, {*ours, asked})
         script = script.replace("/host", str(self.host))
         script = script.replace("--timeout 60", f"--timeout {patience}")
         script = script.replace("sleep 5", "sleep 0")

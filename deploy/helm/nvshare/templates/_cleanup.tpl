@@ -51,6 +51,8 @@ template:
             mountPath: /host/lib
           - name: run
             mountPath: /host/run
+          - name: device-plugins
+            mountPath: /host/device-plugins
           - name: pod-resources
             mountPath: {{ include "nvshare.podResourcesFolder" $root }}
             readOnly: true
@@ -80,6 +82,10 @@ template:
       - name: run
         hostPath:
           path: /var/run
+          type: Directory
+      - name: device-plugins
+        hostPath:
+          path: {{ include "nvshare.devicePluginsFolder" $root }}
           type: Directory
       - name: pod-resources
         hostPath:

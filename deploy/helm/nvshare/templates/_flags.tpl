@@ -88,7 +88,8 @@ httpGet:
 {{/* What is left on a host when both daemons are gone. A container that is restarted needs its library,
 so all of it stays until no pod has a device of ours; the answer is 1 while some have one, or if it is not known.
 Nothing goes beside a plugin that runs, as after another installation: each holds a lock, and who has it alone
-asks again, since another may have come and gone. The daemon's folder goes once none holds its lock. */}}
+asks again, since another may have come and gone; so nobody serves the sockets of ours that one has left that was killed.
+The daemon's folder goes once none holds its lock. */}}
 {{- define "nvshare.cleanup.script" -}}
 set -eu
 lib=/host/lib/nvshare
@@ -101,7 +102,7 @@ if [ -e "$lib" ]; then
 fi
 if [ -e "$run/lock" ]; then flock --timeout 60 "$run/lock" true; fi
 rm -rf "$run" "$lib"
-rm -f /host/run/cdi/nvshare.com-*
+rm -f /host/run/cdi/nvshare.com-* /host/device-plugins/nvshare-*-[0-9]*-????????-[0-9]*.sock
 rmdir /host/run/cdi 2>/dev/null || true
 {{- if eq (include "nvshare.nodeLabels" .) "nfd" }}
 rm -f /host/features.d/nvshare
