@@ -18,6 +18,7 @@ JOBS = pathlib.Path(__file__).resolve().parent / "jobs"
 IMAGE = re.compile(r"(?m)^(\s+image: ).*$")
 ARGS = re.compile(r"(?m)^(\s+args: \[)(.*)\]$")
 RESOURCE = re.compile(r"nvshare\.com/gpu: 1")
+POD = re.compile(r"(?m)^(\s+)restartPolicy: ")
 # What nvshare-workload prints.
 WHERE = re.compile(r" on GPU \d+ \(.*?, ((?:GPU|MIG)-[0-9a-f-]+)")
 RESULT = re.compile(r": (PASS|FAIL)  ([\d.]+) s  \d+ iterations  ([\d.]+) it/s")
@@ -71,6 +72,8 @@ def manifest_of(name, options):
         text = IMAGE.sub(rf"\g<1>{options.image}", text)
     more = "".join(f", {json.dumps(word)}" for word in options.workload_args)
     text = ARGS.sub(rf"\g<1>\g<2>{more}]", text)
+    if options.runtime_class:
+        text = POD.sub(rf"\g<1>runtimeClassName: {options.runtime_class}\n\g<0>", text)
     return RESOURCE.sub(f"{options.resource}: 1", text)
 
 
@@ -169,6 +172,7 @@ def parse(words):
     parser.add_argument("--kubeconfig")
     parser.add_argument("--image", help="of nvshare-workload, as the nodes can pull it")
     parser.add_argument("--resource", default="nvshare.com/gpu", help="what a pod asks one of")
+    parser.add_argument("--runtime-class", metavar="NAME", help="nvidia, if it is not the default")
     parser.add_argument("--timeout", type=float, default=1800, metavar="SECONDS", help="(1800)")
     parser.add_argument("--poll", type=float, default=2, metavar="SECONDS", help="(2)")
     parser.add_argument("--keep", action="store_true", help="do not delete the jobs at the end")

@@ -143,14 +143,17 @@ average                                       14.0  23.3
     def test_what_is_made(self):
         self.jobs("a", "b")
         self.pods()
-        changes = ["--image", "r/w:1", "--resource", "nvidia.com/gpu", "--", "--seconds", "30"]
+        changes = ["--image", "r/w:1", "--resource", "nvidia.com/gpu", "--runtime-class", "nvidia"]
+        changes += ["--", "--seconds", "30"]
         self.run_it("add", "add-idle", "-n", "gpu", *changes)
         creates = [call for call in self.calls() if call["words"][0] == "create"]
         self.assertEqual(creates[0]["words"][-2:], ["--namespace", "gpu"])
         for call, name in zip(creates, ("add", "add-idle")):
             (manifest,) = chart.load_documents(call["stdin"])
             self.assertEqual(api_check.problems(manifest), [])
-            (container,) = manifest["spec"]["template"]["spec"]["containers"]
+            spec = manifest["spec"]["template"]["spec"]
+            self.assertEqual(spec["runtimeClassName"], "nvidia")
+            (container,) = spec["containers"]
             self.assertEqual(container["image"], "r/w:1")
             self.assertEqual(container["args"], [name, "--seconds", "30"])
             self.assertEqual(container["resources"]["limits"], {"nvidia.com/gpu": 1})
