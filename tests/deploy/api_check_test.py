@@ -46,7 +46,7 @@ class Files(unittest.TestCase):
             for manifest in manifests_in(path):
                 checked.add(path.relative_to(DEPLOY).parts[0])
                 self.assertEqual(api_check.problems(manifest), [], path)
-        self.assertEqual(checked, {"examples", "kustomize"})
+        self.assertEqual(checked, {"examples", "kubectl", "kustomize"})
 
     def test_table_is_as_it_was_generated(self):
         """Its own test needs python3-kubernetes, and is skipped without."""

@@ -4,6 +4,7 @@
 
 import unittest
 
+from deploy_case import DEPLOY, api_check, read_manifests
 from plugin_case import Plugin, gpu, tenant
 
 
@@ -32,6 +33,26 @@ class Set(Plugin):
         self.assertIn("nvshare-scheduler-a", self.asked("exec")[-1])
         asked = self.asked("get", "pod")[0]
         self.assertEqual(asked, ["get", "pod", "train-0", "--namespace", "ml", "-o", "json"])
+
+    def test_the_documented_role_is_enough(self):
+        """In the namespace of nvshare. An exec of kubectl gets the pod, and creates a pods/exec."""
+        needs = {"get": ("pods", "list"), "exec": ("pods/exec", "create")}
+        role, _ = read_manifests(DEPLOY / "kubectl/rbac.yaml")
+        self.assertEqual(api_check.problems(role), [])
+        allowed = {(one, verb) for rule in role["rules"] for one in rule["resources"]
+                   for verb in rule["verbs"]}
+        self.assertIn(("pods", "get"), allowed)
+        self.pod("train-0", "ml", "a")
+        words = ["set", "memory", "4Gi", "train-0", "-n", "ml", "--system-namespace"]
+        self.assertEqual(self.run_it(*words, role["metadata"]["namespace"]).returncode, 0)
+        asked = [call["words"] for call in self.calls()]
+        for call in asked:
+            self.assertNotIn("--all-namespaces", call)
+            space = call[call.index("--namespace") + 1]
+            # Of the user's own namespace it asks for the pod alone.
+            self.assertEqual(space == "ml", call[:2] == ["get", "pod"])
+            if space != "ml":
+                self.assertIn(needs[call[0]], allowed)
 
     def test_namespace_of_the_context(self):
         self.pod("serve", "web", "a")

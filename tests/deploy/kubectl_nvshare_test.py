@@ -32,8 +32,8 @@ b     -          (bash)   0    running  normal    12.3s  500ms   2.0GiB  -      
 
     def test_how_kubectl_is_asked(self):
         self.two_nodes()
-        cluster = ["--context", "prod", "--kubeconfig", "/k"]
-        self.run_it("status", *cluster, "--system-namespace", "gpus")
+        cluster = ["--context=prod", "--kubeconfig=/k"]
+        self.run_it("status", "--context", "prod", *cluster[1:], "--system-namespace", "gpus")
         get, first, second = sorted(
             (call["words"] for call in self.calls()), key=lambda one: (one[0] != "get", one)
         )
@@ -44,6 +44,31 @@ b     -          (bash)   0    running  normal    12.3s  500ms   2.0GiB  -      
             pod = ["--namespace", "nvshare-system", f"nvshare-scheduler-{node}"]
             inside = ["--container", "scheduler", "--", "nvsharectl", "status", "-o", "json"]
             self.assertEqual(call, ["exec", *cluster, *pod, *inside])
+
+    def test_flags_of_kubectl_are_passed_on(self):
+        """Before the command, after it, and both."""
+        self.two_nodes()
+        one = ["--as", "me", "--as-group=a", "--as-group", "b", "-s", "https://x", "--token=-t"]
+        two = ["--insecure-skip-tls-verify", "--request-timeout", "5s", "--user", "u"]
+        three = ["--cluster=c", "--client-key=k", "--client-certificate=l"]
+        wanted = ["--as=me", "--as-group=a", "--as-group=b", "--server=https://x", "--token=-t"]
+        wanted += ["--insecure-skip-tls-verify=true", "--request-timeout=5s", "--user=u", *three]
+        for words in (
+            [*one, *two, *three, "status"],
+            ["status", *one, *two, *three],
+            [*one, "status", *two, *three],
+        ):
+            done = self.run_it(*words)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            for call in self.calls()[-3:]:
+                self.assertEqual(call["words"][1 : 1 + len(wanted)], wanted)
+
+    def test_namespace_before_the_command(self):
+        self.two_nodes()
+        for words in (["-n", "web", "status"], ["--namespace=web", "status", "-o", "wide"]):
+            self.assertNotIn("train-1", self.run_it(*words).stdout)
+        self.assertIn("train-1", self.run_it("-A", "status").stdout)
+        self.assertEqual(self.run_it("-n", "web", "status", "-A").returncode, 2)
 
     def test_what_it_looks_for_is_what_the_chart_makes(self):
         manifests = chart.Chart(CHART).manifests()
