@@ -27,7 +27,8 @@ class ChartCase(DeployCase):
 
     def render(self, values=None, api_versions=(), **release):
         manifests = self.chart.manifests(values, api_versions, **release)
-        self.assert_valid(manifests, [("ConfigMap", "my-configs")])
+        given = [("ConfigMap", "my-configs"), ("ClusterRole", "system:openshift:scc:privileged")]
+        self.assert_valid(manifests, given)
         return manifests
 
     def refuse(self, values, words, **release):

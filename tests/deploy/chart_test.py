@@ -185,6 +185,25 @@ class TheRest(ChartCase):
         for values in ({"priorityClassName": "mine"}, {"resourceQuota": {"create": False}}):
             self.assertNotIn("ResourceQuota", {one["kind"] for one in self.render(values)})
 
+    def test_selinux_and_openshift(self):
+        for manifest in self.render():
+            self.assertNotIn("-scc", manifest["metadata"]["name"])
+        options = {"type": "spc_t"}
+        manifests = self.render({"seLinuxOptions": options, "openshift": {"scc": "privileged"}})
+        # Those that see the host; the cleanup's job does not.
+        for name in ("scheduler", "device-plugin", "cleanup"):
+            pod = pod_of(self.one(manifests, "DaemonSet", f"nvshare-{name}"))
+            for container in pod["containers"] + pod.get("initContainers", []):
+                self.assertEqual(container["securityContext"]["seLinuxOptions"], options)
+        bound = {}
+        for name in ("nvshare-scc", "nvshare-cleanup-scc"):
+            one = self.one(manifests, "RoleBinding", name)
+            self.assertEqual(one["roleRef"]["name"], "system:openshift:scc:privileged")
+            bound[name] = [subject["name"] for subject in one["subjects"]]
+        self.assertEqual(bound["nvshare-scc"], ["nvshare-scheduler", "nvshare-device-plugin"])
+        self.assertEqual(bound["nvshare-cleanup-scc"], ["default"])
+        self.refuse({"seLinuxOptions": {"kind": "spc_t"}}, "seLinuxOptions.kind")
+
     def test_runtime_class(self):
         self.refuse({"createRuntimeClass": True}, "needs runtimeClassName")
         manifests = self.render({"createRuntimeClass": True, "runtimeClassName": "nvidia"})

@@ -46,6 +46,10 @@ capabilities:
   drop: [ALL]
 seccompProfile:
   type: RuntimeDefault
+{{- with .Values.seLinuxOptions }}
+seLinuxOptions:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{/* NVIDIA's runtime gives the container NVML and the devices to ask; and what of the driver is named
