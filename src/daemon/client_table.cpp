@@ -20,13 +20,13 @@ std::vector<core::TenantId> ClientTable::ids() const {
   return result;
 }
 
-Tenant& ClientTable::add_tenant(Tenant tenant) {
-  tenant.id = static_cast<core::TenantId>(++tenants_ever_);
+Tenant& ClientTable::add_tenant(core::TenantId id, Tenant tenant) {
+  tenant.id = id;
   tenant.clients.clear();
-  const bool is_new = tenant_of_key_.emplace(tenant.key, tenant.id).second;
-  NVS_ASSERT(is_new);
-  const core::TenantId id = tenant.id;
-  return tenants_.emplace(id, std::move(tenant)).first->second;
+  const bool is_new_key = tenant_of_key_.emplace(tenant.key, id).second;
+  const auto [added, is_new_id] = tenants_.emplace(id, std::move(tenant));
+  NVS_ASSERT(is_new_key && is_new_id);
+  return added->second;
 }
 
 void ClientTable::add_client(core::ClientId client, core::TenantId tenant, pid_t pid) {

@@ -59,8 +59,8 @@ class ClientTable {
   Tenant& at(core::TenantId tenant) { return tenants_.at(tenant); }
   const Tenant& at(core::TenantId tenant) const { return tenants_.at(tenant); }
 
-  // A tenant without clients so far; its number is new, and its key is not in the table.
-  Tenant& add_tenant(Tenant tenant);
+  // A tenant without clients so far; neither its number nor its key are in the table.
+  Tenant& add_tenant(core::TenantId id, Tenant tenant);
   void add_client(core::ClientId client, core::TenantId tenant, pid_t pid);
   // With the last of its clients a tenant leaves too.
   void remove_client(core::ClientId client);
@@ -74,7 +74,6 @@ class ClientTable {
   const std::deque<std::pair<core::TenantId, std::string>>& departed() const { return departed_; }
 
  private:
-  std::uint64_t tenants_ever_ = 0;
   std::unordered_map<core::TenantId, Tenant> tenants_;
   std::unordered_map<std::string, core::TenantId> tenant_of_key_;
   std::unordered_map<core::ClientId, Client> clients_;

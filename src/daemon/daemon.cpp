@@ -110,6 +110,9 @@ tl::expected<Daemon::Parts, std::string> Daemon::make_parts(const Options& optio
   }
   log_lines(Level::warning, "saved settings", remark);
   forget_dead_processes(*saved);
+  remark.clear();
+  TenantIds ids = TenantIds::load(options.folder, remark);
+  log_lines(Level::warning, "saved numbers of tenants", remark);
   auto metrics = listen_for_metrics(options);
   if (!metrics) return Problem(metrics.error());
   const std::size_t for_visitors = options.exit_when_unused ? kFdsPerVisitor : 0;
@@ -117,9 +120,15 @@ tl::expected<Daemon::Parts, std::string> Daemon::make_parts(const Options& optio
   const std::size_t most =
       clients_max(kFdsPerClient + for_visitors, kFdsReserved + plan.segments * kFdsPerHostSegment);
   // The threads that it starts take no signals: those are blocked by now.
-  return Parts{std::move(*loop),     std::move(*signals), std::move(*folder),
-               std::move(*saved),    std::move(*self),    most,
-               make_host_pool(plan), std::move(*metrics)};
+  return Parts{std::move(*loop),
+               std::move(*signals),
+               std::move(*folder),
+               std::move(*saved),
+               std::move(ids),
+               std::move(*self),
+               most,
+               make_host_pool(plan),
+               std::move(*metrics)};
 }
 
 tl::expected<std::unique_ptr<Daemon>, std::string> Daemon::create(
@@ -146,7 +155,7 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
           os::watchdog_period(environment.watchdog_usec, environment.watchdog_pid, ::getpid())),
       start_(os::monotonic_now()),
       usage_(start_),
-      node_(options, std::move(parts.saved), start_, parts.host->view()),
+      node_(options, std::move(parts.saved), start_, parts.host->view(), std::move(parts.ids)),
       host_(std::move(parts.host)),
       messages_(node_, *host_,
                 gpus ? Messages::Teachers::administrators : Messages::Teachers::anybody, self_),

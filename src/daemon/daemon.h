@@ -52,6 +52,7 @@ class Daemon {
     os::SignalFd signals;
     Folder folder;
     SavedState saved;
+    TenantIds ids;
     Peer self;
     std::size_t clients_max;
     std::unique_ptr<HostPool> host;

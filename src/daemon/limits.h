@@ -54,6 +54,12 @@ static_assert(kPacketSentMax <= wire::kPacketMax);
 // whose connection breaks later has its time in the books already. So long it keeps pods too that
 // an earlier daemon knew and the API server does not: their tenants may still come back.
 inline constexpr Duration kReadoption = Duration::from_s(30);
+// Tenants whose numbers are kept for the next daemon, and lines of that file that may be about
+// others before it is written anew. A key is the path of a cgroup at the longest.
+inline constexpr std::size_t kTenantIdsMax = kClientsMax;
+inline constexpr std::size_t kTenantIdsSpareLines = 1024;
+inline constexpr std::size_t kTenantIdsBytesMax = std::size_t{64} << 20U;
+static_assert(kTenantIdsBytesMax / 4200 > 3 * kTenantIdsMax + kTenantIdsSpareLines);
 // Tenants that left whose names the trace still knows.
 inline constexpr std::size_t kDepartedMax = 1024;
 

@@ -12,9 +12,11 @@
 
 namespace nvs::daemon {
 
-Node::Node(const Options& options, SavedState saved, Instant start, const HostView& host)
+Node::Node(const Options& options, SavedState saved, Instant start, const HostView& host,
+           TenantIds ids)
     : options_(options),
       saved_(std::move(saved)),
+      ids_(std::move(ids)),
       start_(start),
       memory_(host.cap_bytes, host.segment_bytes) {}
 
@@ -109,7 +111,8 @@ Tenant& Node::join(Instant now, core::ClientId client, pid_t pid, Tenant first,
     first.limits = initial_limits(settings);
     kept = departed_.recall(now, first.key);
     if (kept) first.limits.bring(kept->limits);
-    tenant = &clients_.add_tenant(std::move(first));
+    const core::TenantId id = ids_.take(first.key);
+    tenant = &clients_.add_tenant(id, std::move(first));
     shares_.begin(now);
   }
   // Its first process may have lost the variable that says it.
@@ -137,7 +140,10 @@ void Node::leave(Instant now, core::ClientId client, Effects& effects) {
   accounts_.leave(client);
   const Tenant& tenant = clients_.at(clients_.client(client).tenant);
   const bool is_last = tenant.clients.size() == 1;
-  if (is_last) keep_quota(now, tenant);
+  if (is_last) {
+    keep_quota(now, tenant);
+    ids_.release(tenant.key);
+  }
   const bool leaves_container = is_last && give_up_container(tenant);
   step(now, core::ClientLeft{client}, effects);
   clients_.remove_client(client);

@@ -28,6 +28,7 @@
 #include "daemon/state_file.h"
 #include "daemon/status.h"
 #include "daemon/tenant_account.h"
+#include "daemon/tenant_ids.h"
 #include "daemon/trace.h"
 #include "kube/update.h"
 
@@ -45,8 +46,9 @@ struct Wishes {
 
 class Node {
  public:
-  // `host`: the memory that there is for what is moved out of GPUs.
-  Node(const Options& options, SavedState saved, Instant start, const HostView& host = {});
+  // `host`: the memory that there is for what is moved out of GPUs. `ids`: who has which number.
+  Node(const Options& options, SavedState saved, Instant start, const HostView& host = {},
+       TenantIds ids = {});
 
   // Effects are appended.
   void step(Instant now, const core::Event& event, Effects& effects);
@@ -140,6 +142,7 @@ class Node {
 
   Options options_;
   SavedState saved_;
+  TenantIds ids_;
   Instant start_;
   core::Scheduler core_;
   Trace trace_;

@@ -38,6 +38,37 @@ class Restarts(FaultCase):
         self.check_goes_on(first, second)
         self.finish(first, second)
 
+    def test_tenants_keep_their_numbers(self):
+        """In whatever order they come back: what is said of one hits no other."""
+        tenants = [self.worker() for _ in range(3)]
+        ids = [self.row_of(tenant)["id"] for tenant in tenants]
+        # The oldest comes back last. One after the other is let go on when those before are there.
+        for tenant in tenants[:-1]:
+            tenant.send(SIGSTOP)
+        self.kill_daemon()
+        self.start_daemon()
+        for tenant in reversed(tenants):
+            tenant.send(SIGCONT)
+            self.wait_until_adopted(tenant)
+        self.assertEqual([self.row_of(tenant)["id"] for tenant in tenants], ids)
+        self.ask(command="pause", tenant=ids[0])
+        self.wait_for_state(tenants[0], "paused")
+        self.check_goes_on(*tenants[1:])
+        self.ask(command="resume", tenant=ids[0])
+        self.finish(*tenants)
+
+    def test_a_number_is_nobody_elses_later(self):
+        first, leaver = self.worker(), self.worker()
+        ids = [self.row_of(tenant)["id"] for tenant in (first, leaver)]
+        self.finish(leaver)
+        self.kill_daemon()
+        self.start_daemon()
+        late = self.worker()
+        self.wait_until_adopted(first, late)
+        self.assertEqual(self.row_of(first)["id"], ids[0])
+        self.assertNotIn(self.row_of(late)["id"], ids)
+        self.finish(first, late)
+
     def test_what_was_set_stays_set(self):
         first, second = self.worker(), self.worker()
         self.ask(command="set", gpu="all", window_ms=7)
