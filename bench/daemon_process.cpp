@@ -47,7 +47,10 @@ nlohmann::json ask(const std::string& folder, const nlohmann::json& request) {
 Child::Environment daemon_environment(const Machine& machine, const Child::Environment& extra) {
   Child::Environment result = extra;
   result["LD_PRELOAD"] = "";
-  result["NVSHARE_LOG"] = "";
+  for (const char* ours :
+       {"NVSHARE_LOG", "NVSHARE_DEBUG", "NVSHARE_SCHEDULING_MODE", "NVSHARE_SWITCH_TIME"}) {
+    result[ours] = "";
+  }
   if (machine.simulated() && result.count("NVSHARE_NVML") == 0) {
     const fs::path driver = value_of("NVSHARE_CUDA_LIBRARY");
     result["NVSHARE_NVML"] = (driver.parent_path() / "libnvidia-ml.so.1").string();

@@ -18,6 +18,9 @@ SETTING = re.compile(
     rf"^NVS_SIM_SETTING\(\s*(\w+)\s*,\s*(\w+)\s*,\s*({_STRINGS}|[^,\"]+?)\s*,\s*({_STRINGS})\)",
     re.MULTILINE,
 )
+DAEMON_SETTING = re.compile(
+    r'^NVS_DAEMON_SETTING\((\w+), \w+, "([^"]*)", "([^"]*)"\)', re.MULTILINE
+)
 ENTRY = re.compile(r"^NVS_(?:CUDA|NVML)_ENTRY\(([^)]*)\)", re.MULTILINE)
 HOOK = re.compile(r"^NVS_(CUDA|NVML)_HOOK\((\w+), (\w+), (\w+)\)", re.MULTILINE)
 METRIC_LABELS = re.compile(r'^NVS_METRIC_LABELS\((\w+), "([^"]*)"\)', re.MULTILINE)
@@ -67,6 +70,11 @@ def settings(spec):
         shown = unquote(default)
         rows.append((f"`{name}`", kind, f"`{shown}`" if shown else "", unquote(text)))
     return table(("variable", "type", "default", "meaning"), rows)
+
+
+def daemon_settings(spec):
+    rows = [(f"`{name}`", f"`{flag}`", text) for name, flag, text in DAEMON_SETTING.findall(spec)]
+    return table(("variable", "flag that counts more", "meaning"), rows)
 
 
 def version_name(since):
@@ -182,6 +190,7 @@ def wire_summary(spec):
 
 # Each generated part: the page, the name of the part, how it is made, and from which files.
 PARTS = (
+    ("docs/daemon.md", "daemon_settings", daemon_settings, ("daemon_settings.def",)),
     ("docs/simulator.md", "settings", settings, ("sim_settings.def",)),
     (
         "docs/entry_points.md",

@@ -26,11 +26,18 @@ int end_early(const EarlyExit& exit) {
   return exit.code;
 }
 
+Environment read_environment() {
+  Environment environment;
+#define NVS_DAEMON_SETTING(variable, field, flag, help) environment.field = std::getenv(#variable);
+#include "spec/daemon_settings.def"
+#undef NVS_DAEMON_SETTING
+  environment.kube = {std::getenv("KUBERNETES_SERVICE_HOST"),
+                      std::getenv("KUBERNETES_SERVICE_PORT"), std::getenv("NODE_NAME")};
+  return environment;
+}
+
 int run(std::vector<std::string> arguments) {
-  const kube::Environment kube{std::getenv("KUBERNETES_SERVICE_HOST"),
-                               std::getenv("KUBERNETES_SERVICE_PORT"), std::getenv("NODE_NAME")};
-  const Environment environment{std::getenv("NVSHARE_FOLDER"), std::getenv("NVSHARE_LOG"), kube};
-  const auto options = parse_options(std::move(arguments), environment);
+  const auto options = parse_options(std::move(arguments), read_environment());
   if (!options) return end_early(options.error());
   start_log(options->log_levels, log_style(STDERR_FILENO, std::getenv("JOURNAL_STREAM")));
   // A log that nobody reads any more must not end the daemon, nor a terminal that is closed.

@@ -56,10 +56,10 @@ void declare(CLI::App& app, Words& words, Options& options) {
       "(default: 80ms)");
   add("--turn", words.turn, "TIME",
       "how long programs that do not fit into memory together stay in it, 100ms to 1h, or auto "
-      "(default: auto)");
+      "(default: $NVSHARE_SWITCH_TIME, else auto)");
   add("--mode", words.mode, "MODE",
       "auto: windows; serial: one program at a time, for whole turns; concurrent: the driver "
-      "slices, as without nvshare (default: auto)");
+      "slices, as without nvshare (default: $NVSHARE_SCHEDULING_MODE, else auto)");
   add("--memory-limit", words.memory_limit, "SIZE",
       "how much of a GPU's memory a program may have if nobody says otherwise: 4Gi, 4G, bytes, or "
       "25% (default: no limit)");
@@ -96,7 +96,7 @@ void declare(CLI::App& app, Words& words, Options& options) {
                "end when every program that came has ended");
   add("--log-level", words.log_level, "LEVEL",
       "error, warning, info or debug; MODULE:LEVEL for single ones, separated by commas "
-      "(default: $NVSHARE_LOG, else info)");
+      "(default: $NVSHARE_LOG, else debug if NVSHARE_DEBUG is set, else info)");
   app.set_help_flag("-h,--help", "print this and end");
   app.set_version_flag("--version", "nvshare-scheduler " NVS_VERSION, "print the version and end");
 }
@@ -124,10 +124,22 @@ std::string read_folder(const Words& words, const Environment& environment, Opti
   return "";
 }
 
-std::string read_policy(const Words& words, Options& options) {
-  if (!words.mode.empty()) {
-    const auto mode = parse_mode(words.mode);
-    if (!mode) return "--mode is auto, serial or concurrent, not '" + words.mode + "'";
+// What a flag says, else the environment; and whose word it is.
+struct Said {
+  std::string word;
+  std::string name;
+};
+Said said(const std::string& flag, const char* flag_name, const char* value, const char* variable) {
+  if (!flag.empty() || value == nullptr) return {flag, flag_name};
+  return {value, variable};
+}
+
+std::string read_policy(const Words& words, const Environment& environment, Options& options) {
+  const Said mode_said = said(words.mode, "--mode", environment.mode, "NVSHARE_SCHEDULING_MODE");
+  if (!mode_said.word.empty()) {
+    const auto mode = parse_mode(mode_said.word);
+    if (!mode)
+      return mode_said.name + " is auto, serial or concurrent, not '" + mode_said.word + "'";
     options.policy.mode = *mode;
   }
   if (!words.window.empty()) {
@@ -136,11 +148,14 @@ std::string read_policy(const Words& words, Options& options) {
     if (!window) return "--window is a time from 1ms to 1s, not '" + words.window + "'";
     options.policy.window = *window;
   }
-  if (!words.turn.empty() && words.turn != "auto") {
-    const auto seconds = parse_seconds(words.turn);
+  const Said turn = said(words.turn, "--turn", environment.turn, "NVSHARE_SWITCH_TIME");
+  if (!turn.word.empty() && turn.word != "auto") {
+    auto seconds = parse_seconds(turn.word);
+    // There a fixed turn is a number of seconds, as in the words of the requirements.
+    if (!seconds && words.turn.empty()) seconds = parse_seconds(turn.word + "s");
     options.policy.turn = seconds ? turn_of_s(*seconds) : std::nullopt;
     if (!options.policy.turn) {
-      return "--turn is auto or a time from 100ms to 1h, not '" + words.turn + "'";
+      return turn.name + " is auto or a time from 100ms to 1h, not '" + turn.word + "'";
     }
   }
   return "";
@@ -235,9 +250,15 @@ std::string read_metrics(const Words& words, Options& options) {
          words.metrics + "'";
 }
 
+// As the library reads it.
+bool is_yes(const char* value) {
+  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+}
+
 std::string read_log(const Words& words, const Environment& environment, Options& options) {
+  if (is_yes(environment.debug)) options.log_levels.general = Level::debug;
   if (environment.log != nullptr && *environment.log != '\0') {
-    auto levels = parse_log_levels(environment.log);
+    auto levels = parse_log_levels(environment.log, options.log_levels);
     if (!levels) return "NVSHARE_LOG: " + levels.error();
     options.log_levels = *std::move(levels);
   }
@@ -291,7 +312,7 @@ tl::expected<Options, EarlyExit> parse_options(std::vector<std::string> argument
   declare(app, words, options);
   if (auto ended = parse_arguments(app, std::move(arguments))) return tl::unexpected(*ended);
   std::string wrong = read_folder(words, environment, options);
-  if (wrong.empty()) wrong = read_policy(words, options);
+  if (wrong.empty()) wrong = read_policy(words, environment, options);
   if (wrong.empty()) wrong = read_limits(words, options);
   if (wrong.empty()) wrong = read_gpu_memory(words, options);
   if (wrong.empty()) wrong = read_host_memory(words, options);

@@ -51,8 +51,9 @@ struct Options {
 
 // What the environment says where no flag does; null where it is not set.
 struct Environment {
-  const char* folder = nullptr;  // NVSHARE_FOLDER
-  const char* log = nullptr;     // NVSHARE_LOG
+#define NVS_DAEMON_SETTING(variable, field, flag, help) const char* field = nullptr;
+#include "spec/daemon_settings.def"
+#undef NVS_DAEMON_SETTING
   kube::Environment kube = {};
 };
 

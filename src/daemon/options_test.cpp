@@ -104,6 +104,47 @@ TEST(Options, FlagsCountMoreThanTheEnvironment) {
   EXPECT_EQ(parsed({}, empty).folder, wire::kDefaultFolder);
 }
 
+TEST(Options, ModeAndTurnOfTheEnvironment) {
+  Environment environment;
+  environment.mode = "serial";
+  environment.turn = "30";
+  const Options options = parsed({}, environment);
+  EXPECT_EQ(options.policy.mode, core::Mode::serial);
+  EXPECT_EQ(options.policy.turn, Duration::from_s(30));
+  environment.turn = "1.5m";
+  EXPECT_EQ(parsed({}, environment).policy.turn, Duration::from_s(90));
+  environment.mode = "";
+  environment.turn = "auto";
+  EXPECT_EQ(parsed({}, environment).policy.mode, core::Mode::automatic);
+  EXPECT_FALSE(parsed({}, environment).policy.turn);
+
+  environment.mode = "fast";
+  environment.turn = "soon";
+  const Options flags = parsed({"--mode", "concurrent", "--turn", "2s"}, environment);
+  EXPECT_EQ(flags.policy.mode, core::Mode::concurrent);
+  EXPECT_EQ(flags.policy.turn, Duration::from_s(2));
+  EXPECT_EQ(complaint({"--turn", "2s"}, environment),
+            "NVSHARE_SCHEDULING_MODE is auto, serial or concurrent, not 'fast'");
+  EXPECT_EQ(complaint({"--mode", "auto"}, environment),
+            "NVSHARE_SWITCH_TIME is auto or a time from 100ms to 1h, not 'soon'");
+  EXPECT_NE(complaint({"--turn", "30"}).find("--turn is auto or a time"), std::string::npos);
+}
+
+TEST(Options, DebugOfTheEnvironment) {
+  const auto general = [](const char* debug, const char* log, std::vector<std::string> flags = {}) {
+    Environment environment;
+    environment.debug = debug;
+    environment.log = log;
+    return parsed(std::move(flags), environment).log_levels.general;
+  };
+  EXPECT_EQ(general("1", nullptr), Level::debug);
+  EXPECT_EQ(general("0", nullptr), Level::info);
+  EXPECT_EQ(general("", ""), Level::info);
+  EXPECT_EQ(general("1", "warning"), Level::warning);
+  EXPECT_EQ(general("1", "sessions:info"), Level::debug);
+  EXPECT_EQ(general("1", nullptr, {"--log-level", "error"}), Level::error);
+}
+
 TEST(Options, MistakesAreNamed) {
   using Words = std::vector<std::string>;
   struct Case {

@@ -62,6 +62,12 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("NVSHARE_LOG", done.stderr)
 
+    def test_a_wrong_mode_or_turn_in_the_environment_is_not_ignored(self):
+        for name in ("NVSHARE_SCHEDULING_MODE", "NVSHARE_SWITCH_TIME"):
+            done = self.run_with(**{name: "fast"})
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f"{name} is auto", done.stderr)
+
 
 class Folders(DaemonCase):
     def check_refused(self, *words):
