@@ -118,7 +118,7 @@ std::string wall_time() {
 }
 
 std::string finished_line(Level level, std::string_view module, std::string_view message,
-                          std::initializer_list<Field> fields) {
+                          const Fields& fields) {
   const bool is_plain_style = settings().style == LogStyle::plain;
   std::string line =
       is_plain_style ? std::string() : std::string(kJournalPrefixes.at(static_cast<size_t>(level)));
@@ -189,8 +189,7 @@ bool log_enabled(Level level, const char* file) {
   return level <= settings().levels.of(module_of(file));
 }
 
-void log(Level level, std::string_view message, std::initializer_list<Field> fields,
-         const char* file) {
+void log(Level level, std::string_view message, const Fields& fields, const char* file) {
   const std::lock_guard<std::mutex> guard(settings().lock);
   if (level > settings().levels.of(module_of(file))) return;
   std::uint64_t& lost = settings().lost;
@@ -203,7 +202,7 @@ void log(Level level, std::string_view message, std::initializer_list<Field> fie
 }
 
 std::string log_line(Level level, std::string_view time, std::string_view module,
-                     std::string_view message, std::initializer_list<Field> fields) {
+                     std::string_view message, const Fields& fields) {
   std::string line;
   if (!time.empty()) line.append("time=").append(time).append(" ");
   line.append("level=").append(kLevels.at(static_cast<std::size_t>(level)));

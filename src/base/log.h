@@ -8,10 +8,10 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <tl/expected.hpp>
 
@@ -31,6 +31,8 @@ struct Field {
       : key(name), value(std::to_string(number)) {}
   Field(std::string_view name, bool is) : key(name), value(is ? "true" : "false") {}
 };
+
+using Fields = std::vector<Field>;
 
 // Longer values and lines are cut. A line goes into a pipe in one piece (PIPE_BUF).
 inline constexpr std::size_t kLogValueMax = 512;
@@ -64,11 +66,11 @@ void start_log(LogLevels levels, LogStyle style, int fd = 2);
 bool log_enabled(Level level, const char* file = __builtin_FILE());
 // A line that standard error does not take at once is lost; the next one that it takes comes after
 // a line that says how many those were.
-void log(Level level, std::string_view message, std::initializer_list<Field> fields = {},
+void log(Level level, std::string_view message, const Fields& fields = {},
          const char* file = __builtin_FILE());
 
 // The line that log() writes, without its end. `time` is empty in journal style.
 std::string log_line(Level level, std::string_view time, std::string_view module,
-                     std::string_view message, std::initializer_list<Field> fields);
+                     std::string_view message, const Fields& fields);
 
 }  // namespace nvs

@@ -46,6 +46,7 @@ struct TenantOnGpu {
   std::uint64_t asked = 0;
   std::uint64_t allowed = 0;
   bool too_large = false;  // it never fits beside what cannot be moved
+  bool stuck = false;      // a client of it was to move memory, and nothing moves
 };
 
 struct TenantView {

@@ -8,6 +8,15 @@
 
 namespace nvs::daemon {
 
+// A pod's name is its own field too: the tenant's is its program's where the pod's is not known.
+Fields fields_of(const Tenant& tenant, const Fields& more) {
+  Fields fields{{"tenant", tenant.name}, {"tenant_id", static_cast<std::uint64_t>(tenant.id)}};
+  if (!tenant.pod_namespace.empty()) fields.emplace_back("namespace", tenant.pod_namespace);
+  if (!tenant.pod.empty()) fields.emplace_back("pod", tenant.pod);
+  fields.insert(fields.end(), more.begin(), more.end());
+  return fields;
+}
+
 Tenant* ClientTable::find(const std::string& key) {
   const auto found = tenant_of_key_.find(key);
   return found == tenant_of_key_.end() ? nullptr : &tenants_.at(found->second);

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/instant.h"
+#include "base/log.h"
 #include "core/ids.h"
 #include "core/policy.h"
 #include "daemon/pods.h"
@@ -44,6 +45,9 @@ struct Tenant {
   std::vector<std::string> limit_errors;       // what of it was not understood
   std::vector<std::string> annotation_errors;  // likewise, of what its pod's annotations say now
 };
+
+// Who it is, for the log, and what else there is to say.
+Fields fields_of(const Tenant& tenant, const Fields& more = {});
 
 struct Client {
   core::TenantId tenant{};

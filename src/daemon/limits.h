@@ -104,6 +104,11 @@ inline constexpr Duration kAcceptPause = Duration::from_ms(100);
 // Lines a second about connections that were closed for a fault; the rest are counted.
 inline constexpr int kFaultLinesPerSecond = 20;
 
+// How often tenants are looked at for what goes wrong with them, at most; and how long after a line
+// about one kind of it there is another about the same tenant and GPU.
+inline constexpr Duration kTroubleLook = Duration::from_ms(100);
+inline constexpr Duration kTroubleLinesApart = Duration::from_s(10);
+
 // --exit-when-unused: processes that have connected and have not ended; after the last of them, and
 // if none ever came. Each needs a descriptor as long as it lives, as clients do.
 inline constexpr std::size_t kVisitorsMax = 1024;

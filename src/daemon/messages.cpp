@@ -165,14 +165,15 @@ Verdict Messages::take_message(const Context& context, const wire::UseGpu& use) 
   if (declared == Session::Declared::conflict) {
     return garbage("it gives one number to two GPUs, or two numbers to one");
   }
-  if (declared == Session::Declared::fresh && log_enabled(Level::debug)) {
-    log(Level::debug, "client uses a GPU",
-        {{"client", static_cast<std::uint64_t>(session.id())},
-         {"pid", context.sender.peer.pid},
-         {"gpu", uuid_text("GPU", uuid)},
-         {"ordinal", use.ordinal},
-         {"managed", gpu.has_value()},
-         {"gate_open", (use.flags & wire::kGateOpen) != 0}});
+  if (declared == Session::Declared::fresh) {
+    log(Level::info, "client uses a GPU",
+        fields_of(node_.clients().at(context.sender.tenant),
+                  {{"pid", context.sender.peer.pid},
+                   {"client", static_cast<std::uint64_t>(session.id())},
+                   {"gpu", gpu ? node_.gpus().at(*gpu).gpu.uuid : uuid_text("GPU", uuid)},
+                   {"ordinal", use.ordinal},
+                   {"managed", gpu.has_value()},
+                   {"gate_open", (use.flags & wire::kGateOpen) != 0}}));
   }
   wire::GpuKnown answer;
   answer.ordinal = use.ordinal;

@@ -26,6 +26,17 @@ void Node::step(Instant now, const core::Event& event, Effects& effects) {
   const std::size_t before = effects.size();
   core_.step(now, event, effects);
   for (std::size_t i = before; i < effects.size(); ++i) trace_.record(now, effects[i]);
+  // What goes wrong shows when a time is over or a drain is refused.
+  const bool may_be_wrong = std::holds_alternative<core::Tick>(event) ||
+                            std::holds_alternative<core::DrainRefused>(event);
+  if (may_be_wrong && troubles_.may_look(now))
+    troubles_.look(now, core_.view(now), clients_, gpus_);
+}
+
+void Node::sample(Instant now) {
+  const core::NodeView view = core_.view(now);
+  shares_.sample(now, view);
+  troubles_.look(now, view, clients_, gpus_);
 }
 
 void Node::hold(Instant now, core::ClientId client, core::GpuId gpu, const HeldMemory& told) {
@@ -38,11 +49,10 @@ void Node::note_fault(core::ClientId id, core::GpuId gpu, std::uint64_t fixed_by
   Client& client = clients_.client(id);
   if (!client.faults.insert(gpu).second) return;
   log(Level::warning, "a process has lost its contexts: what it has on the GPU stays until it ends",
-      {{"tenant", clients_.at(client.tenant).name},
-       {"client", static_cast<std::uint64_t>(id)},
-       {"pid", client.pid},
-       {"gpu", gpus_.at(gpu).gpu.uuid},
-       {"fixed_mib", fixed_bytes >> 20U}});
+      fields_of(clients_.at(client.tenant), {{"client", static_cast<std::uint64_t>(id)},
+                                             {"pid", client.pid},
+                                             {"gpu", gpus_.at(gpu).gpu.uuid},
+                                             {"fixed_mib", fixed_bytes >> 20U}}));
 }
 
 core::GpuPolicy Node::initial_policy(const Gpu& gpu) const {
@@ -91,9 +101,8 @@ core::Priority Node::initial_priority(const Tenant& tenant, const TenantSettings
   const core::Priority asked = tenant.priority_asked;
   if (tenant.pod_uid.empty() || asked <= options_.pod_priority) return asked;
   log(Level::warning, "a pod asks for a higher priority than pods may have (--pod-priority)",
-      {{"tenant", tenant.name},
-       {"asked", priority_word(asked)},
-       {"priority", priority_word(options_.pod_priority)}});
+      fields_of(tenant, {{"asked", priority_word(asked)},
+                         {"priority", priority_word(options_.pod_priority)}}));
   return options_.pod_priority;
 }
 
@@ -173,7 +182,7 @@ void Node::set_priority(Instant now, core::TenantId tenant, core::Priority prior
                         Effects& effects) {
   const Tenant& named = clients_.at(tenant);
   saved_.tenants[named.key].priority = priority;
-  log(Level::info, "priority set", {{"tenant", named.name}, {"priority", priority_word(priority)}});
+  log(Level::info, "priority set", fields_of(named, {{"priority", priority_word(priority)}}));
   step(now, core::PrioritySet{tenant, priority}, effects);
   save();
 }
@@ -181,7 +190,7 @@ void Node::set_priority(Instant now, core::TenantId tenant, core::Priority prior
 void Node::set_weight(Instant now, core::TenantId tenant, std::uint32_t weight, Effects& effects) {
   const Tenant& named = clients_.at(tenant);
   saved_.tenants[named.key].weight = weight;
-  log(Level::info, "weight set", {{"tenant", named.name}, {"weight", weight}});
+  log(Level::info, "weight set", fields_of(named, {{"weight", weight}}));
   step(now, core::WeightSet{tenant, weight}, effects);
   save();
 }
@@ -190,7 +199,7 @@ void Node::set_paused(Instant now, core::TenantId tenant, bool paused, Effects& 
   Tenant& named = clients_.at(tenant);
   named.paused = paused;
   saved_.tenants[named.key].paused = paused;
-  log(Level::info, paused ? "tenant paused" : "tenant resumed", {{"tenant", named.name}});
+  log(Level::info, paused ? "tenant paused" : "tenant resumed", fields_of(named));
   if (paused) {
     step(now, core::TenantPaused{tenant}, effects);
   } else {

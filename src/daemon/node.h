@@ -30,6 +30,7 @@
 #include "daemon/tenant_account.h"
 #include "daemon/tenant_ids.h"
 #include "daemon/trace.h"
+#include "daemon/troubles.h"
 #include "kube/update.h"
 
 namespace nvs::daemon {
@@ -91,9 +92,10 @@ class Node {
   // Told by a client that an earlier daemon has served.
   void bill_earlier(Instant now, core::TenantId tenant, core::GpuId gpu, std::uint64_t used_ns);
 
-  // What the tenants have had is to be written down; when that is to be done next.
+  // What the tenants have had is to be written down, and what is wrong with them said in the log;
+  // when that is to be done next.
   std::optional<Instant> sample_deadline() const { return shares_.next_deadline(); }
-  void sample(Instant now) { shares_.sample(now, core_.view(now)); }
+  void sample(Instant now);
 
   std::string status(Instant now, HostView host) const;
   std::string metrics(Instant now, HostView host) const;
@@ -161,6 +163,7 @@ class Node {
   kube::Health pods_health_;
   std::uint64_t bad_annotations_ = 0;  // seen in all
   ShareHistory shares_;
+  Troubles troubles_;
 };
 
 }  // namespace nvs::daemon

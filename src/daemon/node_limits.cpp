@@ -29,7 +29,7 @@ void not_understood(Tenant& tenant, const char* kind, LimitSource source, const 
   if (std::find(errors.begin(), errors.end(), error) != errors.end()) return;
   errors.push_back(error);
   log(Level::warning, "limit not understood",
-      {{"tenant", tenant.name}, {"kind", kind}, {"source", source_word(source)}, {"value", text}});
+      fields_of(tenant, {{"kind", kind}, {"source", source_word(source)}, {"value", text}}));
 }
 
 }  // namespace
@@ -38,11 +38,10 @@ void Node::log_limits(const char* message, const Tenant& tenant) {
   const auto memory = tenant.limits.memory();
   const auto cores = tenant.limits.cores();
   log(Level::info, message,
-      {{"tenant", tenant.name},
-       {"memory", value_text(memory.value)},
-       {"memory_source", source_word(memory.source)},
-       {"cores", value_text(cores.value)},
-       {"cores_source", source_word(cores.source)}});
+      fields_of(tenant, {{"memory", value_text(memory.value)},
+                         {"memory_source", source_word(memory.source)},
+                         {"cores", value_text(cores.value)},
+                         {"cores_source", source_word(cores.source)}}));
 }
 
 TenantLimits Node::initial_limits(const TenantSettings& settings) const {
@@ -79,7 +78,7 @@ std::optional<TenantAccounts::Place> Node::open_account(core::ClientId client) {
   if (!place) {
     if (!has_account_failed_) {
       log(Level::error, "no account of a tenant's memory: its limit does not hold for the process",
-          {{"tenant", tenant.name}, {"error", place.error().message()}});
+          fields_of(tenant, {{"error", place.error().message()}}));
     }
     has_account_failed_ = true;
     return std::nullopt;

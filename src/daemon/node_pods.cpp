@@ -171,10 +171,10 @@ void Node::identify(Tenant& tenant) {
   tenant.limits.say(LimitSource::resource, identity.cores);
   if (is_new && is_verified) {
     log(Level::info, "tenant verified",
-        {{"tenant", tenant.name}, {"container", tenant.container_name}, {"slot", tenant.slot}});
+        fields_of(tenant, {{"container", tenant.container_name}, {"slot", tenant.slot}}));
   } else if (is_new && identity.standing == Standing::unverified) {
     log(Level::warning, "tenant not verified: it gets the lowest of all that is said of it",
-        {{"tenant", tenant.name}, {"slot", tenant.slot}, {"reason", identity.reason}});
+        fields_of(tenant, {{"slot", tenant.slot}, {"reason", identity.reason}}));
   }
   const bool is_other = tenant.limits.memory() != before.memory() ||  //
                         tenant.limits.cores() != before.cores();

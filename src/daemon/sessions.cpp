@@ -199,12 +199,9 @@ Verdict Sessions::join(Connection& connection, const wire::Hello& hello, std::ui
   const bool believes_paused = (hello.flags & wire::kPaused) != 0;
   if (tenant.paused || believes_paused) send(connection, wire::Pause{tenant.paused ? 1U : 0U, 0});
   log(Level::info, "client joined",
-      {{"tenant", tenant.name},
-       {"pid", peer.pid},
-       {"client", number(client)},
-       {"program", hello.program},
-       {"container", peer.container},
-       {"paused", tenant.paused}});
+      fields_about(
+          connection,
+          {{"program", hello.program}, {"container", peer.container}, {"paused", tenant.paused}}));
   return std::nullopt;
 }
 
@@ -229,7 +226,7 @@ void Sessions::after_output(Connection& connection) {
   if (output == Session::Output::gone) return close_gone(connection, "closed its connection");
   if (output == Session::Output::stuck) {
     log(Level::warning, "client closed: it does not read what it is sent",
-        {{"tenant", name_of(connection)}, {"pid", connection.peer.pid}});
+        fields_about(connection, {}));
     return close(connection);
   }
   const bool wants_output = output == Session::Output::queued;
@@ -312,10 +309,7 @@ void Sessions::close_for(Connection& connection, const Fault& fault) {
 void Sessions::close_gone(Connection& connection, const char* how) {
   if (connection.tenant) {
     log(Level::info, "client left",
-        {{"tenant", name_of(connection)},
-         {"pid", connection.peer.pid},
-         {"client", number(connection.session.id())},
-         {"how", how}});
+        fields_about(connection, {{"gpus", gpus_of(connection)}, {"how", how}}));
   }
   close(connection);
 }
@@ -343,15 +337,24 @@ void Sessions::log_fault(const Connection& connection, const Fault& fault) {
     fault_lines_ = 0;
   }
   if (++fault_lines_ > kFaultLinesPerSecond) return;
-  log(Level::warning, "client closed",
-      {{"reason", fault.text},
-       {"tenant", name_of(connection)},
-       {"pid", connection.peer.pid},
-       {"client", number(connection.session.id())}});
+  log(Level::warning, "client closed", fields_about(connection, {{"reason", fault.text}}));
 }
 
-std::string Sessions::name_of(const Connection& connection) const {
-  return connection.tenant ? node_.clients().at(*connection.tenant).name : "";
+Fields Sessions::fields_about(const Connection& connection, const Fields& more) const {
+  Fields fields{{"pid", connection.peer.pid}, {"client", number(connection.session.id())}};
+  fields.insert(fields.end(), more.begin(), more.end());
+  if (!connection.tenant) return fields;
+  return fields_of(node_.clients().at(*connection.tenant), fields);
+}
+
+std::string Sessions::gpus_of(const Connection& connection) const {
+  std::string uuids;
+  const std::vector<GpuEntry>& entries = node_.gpus().entries();
+  for (std::size_t index = 0; index < entries.size(); ++index) {
+    if (!connection.session.ordinal_of(static_cast<core::GpuId>(index))) continue;
+    uuids += (uuids.empty() ? "" : ",") + entries[index].gpu.uuid;
+  }
+  return uuids;
 }
 
 std::optional<Instant> Sessions::next_deadline() const {

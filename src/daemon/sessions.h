@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/instant.h"
+#include "base/log.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "daemon/host_pool.h"
@@ -98,7 +99,8 @@ class Sessions {
   void close_gone(Connection& connection, const char* how);
   void release(core::ClientId client);
   void log_fault(const Connection& connection, const Fault& fault);
-  std::string name_of(const Connection& connection) const;
+  std::string gpus_of(const Connection& connection) const;
+  Fields fields_about(const Connection& connection, const Fields& more) const;
 
   os::EventLoop& loop_;
   Node& node_;

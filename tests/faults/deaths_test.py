@@ -75,6 +75,25 @@ class Stopped(FaultCase):
         self.wait_for_windows(stopped)
         self.finish(stopped, other)
 
+    def test_the_log_says_so_once(self):
+        stopped, other = self.stopped_holder(), self.worker()
+        stopped_id, gpu = self.row_of(stopped)["id"], self.status()["gpus"][0]["uuid"]
+        (line,) = self.wait_for_lines(stopped_id, "a tenant does not answer")
+        self.assertIn(" level=warning ", line)
+        self.assertIn(f" gpu={gpu} ", line)
+        self.check_goes_on(other)
+        self.assertEqual(self.lines_of(stopped_id, "a tenant answers again"), [])
+        stopped.send(SIGCONT)
+        (line,) = self.wait_for_lines(stopped_id, "a tenant answers again")
+        self.assertIn(f" gpu={gpu} ", line)
+        self.wait_for_windows(stopped)
+        self.wait_for_lines(stopped_id, "a tenant does not answer")
+        self.finish(stopped, other)
+        for message in ("client joined", "client uses a GPU", "client left"):
+            (line,) = self.wait_for_lines(stopped_id, message)
+            self.assertIn(f" tenant=fault_tenant tenant_id={stopped_id} pid={stopped.pid} ", line)
+            self.assertEqual(gpu in line, message != "client joined")
+
     def test_and_killed(self):
         stopped, other = self.stopped_holder(), self.worker()
         self.wait_for_state(stopped, "unresponsive")

@@ -107,6 +107,17 @@ class FaultCase(unittest.TestCase):
         self.daemon_log.seek(0)
         return self.daemon_log.read().decode(errors="replace")
 
+    def lines_of(self, tenant_id, message):
+        """What the log says of this tenant that begins so."""
+        words = (f'msg="{message}', f" tenant_id={tenant_id} ")
+        return [line for line in self.log_text().splitlines() if all(map(line.__contains__, words))]
+
+    def wait_for_lines(self, tenant_id, message, number=1):
+        """Just so many of them."""
+        lines = lambda: self.lines_of(tenant_id, message)
+        self.wait_until(lambda: len(lines()) == number, f"{number} x '{message}' in the log", lines)
+        return lines()
+
     # The administrator.
 
     def ask(self, **request):

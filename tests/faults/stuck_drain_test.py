@@ -41,6 +41,19 @@ class StuckDrain(FaultCase):
         self.wait_for_windows(stuck)
         self.finish(stuck, other)
 
+    def test_the_log_says_so_once(self):
+        stuck, other, third = self.stuck(), self.worker(), self.worker()
+        stuck_id = self.row_of(stuck)["id"]
+        self.wait_for_lines(stuck_id, "a tenant cannot end its work")
+        # It is asked again meanwhile, and refuses again.
+        self.wait_for_windows(other, 20)
+        self.assertEqual(self.lines_of(stuck_id, "a tenant ends its work again"), [])
+        stuck.say()
+        stuck.wait_for_line("released")
+        self.wait_for_lines(stuck_id, "a tenant ends its work again")
+        self.wait_for_lines(stuck_id, "a tenant cannot end its work")
+        self.finish(stuck, other, third)
+
     def test_killed_while_it_is_stuck(self):
         stuck, other = self.stuck(), self.worker()
         self.wait_for_state(stuck, "loose")
