@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "daemon/host_setup.h"
 #include "daemon/limits.h"
+#include "daemon/run_processes.h"
 #include "nvml/gpus.h"
 #include "os/clock.h"
 #include "os/process.h"
@@ -286,7 +287,20 @@ void Daemon::on_deadlines() {
     watchdog_at_ = now + *watchdog_;
   }
   usage_.update(now, is_used());
-  if (!is_stopping_ && has_come(unused_deadline())) stop("every program that came has ended");
+  if (is_used()) is_awaited_ = false;
+  if (!is_stopping_ && has_come(unused_deadline())) stop_unless_awaited(now);
+}
+
+void Daemon::stop_unless_awaited(Instant now) {
+  const std::optional<pid_t> pid = find_run_process(options_.folder);
+  if (!pid) return stop("every program that came has ended");
+  // It is looked for again and again, and may be another one each time.
+  if (!is_awaited_) {
+    log(Level::info, "nobody uses the daemon, but something of an nvshare run still lives",
+        {{"pid", *pid}});
+  }
+  is_awaited_ = true;
+  usage_.postpone(now);
 }
 
 std::optional<Instant> Daemon::unused_deadline() const {

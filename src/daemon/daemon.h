@@ -72,6 +72,7 @@ class Daemon {
   bool is_used() const { return sessions_.count() > 0 || visitors_.count() > 0; }
   // When the daemon ends because nobody uses it, if it may.
   std::optional<Instant> unused_deadline() const;
+  void stop_unless_awaited(Instant now);
   void stop(const char* why);
 
   Options options_;
@@ -97,6 +98,7 @@ class Daemon {
   HttpServer http_;
   std::unique_ptr<MemoryWatch> memory_watch_;  // nothing where NVML does not tell
   std::unique_ptr<PodFeed> pods_;              // nothing where nobody watches
+  bool is_awaited_ = false;  // nobody uses it but a run's processes may, and the log says so
   bool is_stopping_ = false;
 };
 

@@ -115,6 +115,8 @@ inline constexpr std::size_t kVisitorsMax = 1024;
 inline constexpr std::size_t kFdsPerVisitor = 1;
 inline constexpr Duration kUnusedGrace = Duration::from_s(2);
 inline constexpr Duration kUnusedAtFirst = Duration::from_s(10);
+// Of a process, when it is asked whether it belongs to a run. The kernel allows less.
+inline constexpr std::size_t kEnvironmentBytesMax = std::size_t{8} << 20U;
 
 // How often NVML is asked what is free of GPUs' memory, and from what difference on it counts.
 inline constexpr Duration kMemoryPoll = Duration::from_s(1);

@@ -5,6 +5,7 @@
 usage: program_test.py SCHEDULER [UNITTEST_ARGUMENT...]
 """
 
+import contextlib
 import os
 import pathlib
 import resource
@@ -207,6 +208,11 @@ class Endings(DaemonCase):
         self.addCleanup(clean)
         return program
 
+    @staticmethod
+    def kill(pidfd):
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
     def check_stays(self, daemon):
         """Longer than it would if it were unused."""
         with self.assertRaises(subprocess.TimeoutExpired):
@@ -238,6 +244,25 @@ class Endings(DaemonCase):
         program.stdin.flush()
         self.assertEqual(program.stdout.readline(), b"used\n")
         program.kill()
+        self.check_ends(daemon)
+
+    def test_what_a_run_left_behind_may_come_later(self):
+        daemon = self.start("--exit-when-unused")
+        # As nvshare run of a script that ends before a program that it started uses a GPU: of those
+        # who live nobody has ever connected.
+        late = "sleep inf & echo $!"
+        start = "client.close(); os.environ.update(NVSHARE_RUN='00000000000000ab', "
+        start += "NVSHARE_FOLDER=sys.argv[1])\n"
+        become = f"os.execv('/bin/sh', ['sh', '-c', {late!r}])"
+        program = self.program(start + become)
+        pid = int(program.stdout.readline())
+        left_behind = os.pidfd_open(pid)  # its number may be another's by the end
+        self.addCleanup(os.close, left_behind)
+        self.addCleanup(self.kill, left_behind)
+        program.wait(PATIENCE_S)
+        self.check_stays(daemon)
+        self.assertIn(f"pid={pid}", daemon.wait_for_log("something of an nvshare run still lives"))
+        self.kill(left_behind)
         self.check_ends(daemon)
 
     def test_it_ends_if_nobody_ever_comes(self):

@@ -19,6 +19,9 @@ class UsageWatch {
     was_used_ = is_used;
   }
 
+  // Somebody may still come.
+  void postpone(Instant now) { unused_until_ = now + kUnusedGrace; }
+
   // When to end, unless somebody comes before; means nothing while it is used.
   Instant end() const { return unused_until_; }
 

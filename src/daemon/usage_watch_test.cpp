@@ -22,6 +22,8 @@ TEST(UsageWatch, TheGraceBeginsWhenTheLastOneLeaves) {
   EXPECT_EQ(watch.end(), left + kUnusedGrace);
   watch.update(left + Duration::from_s(1), false);
   EXPECT_EQ(watch.end(), left + kUnusedGrace);
+  watch.postpone(left + kUnusedGrace);
+  EXPECT_EQ(watch.end(), left + kUnusedGrace + kUnusedGrace);
 }
 
 }  // namespace
