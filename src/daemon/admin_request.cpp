@@ -46,24 +46,42 @@ bool is_gpu_meant(const AdminGpu& gpu, const json& wanted) {
   return (text.starts_with("GPU-") || text.starts_with("MIG-")) && gpu.uuid.starts_with(text);
 }
 
+// Marks those that one word means among all GPUs of the node.
+Checked<void> mark_gpus(const std::vector<AdminGpu>& gpus, const json& wanted,
+                        std::vector<bool>& is_meant) {
+  if (!wanted.is_number_integer() && !wanted.is_string())
+    return invalid("'gpu' is " + echo(wanted) + ", not an index, a UUID or \"all\"");
+  std::size_t found = 0;
+  std::string uuids;
+  const bool is_negative = wanted.is_number() && !wanted.is_number_unsigned();
+  for (std::size_t i = 0; i < gpus.size() && !is_negative; ++i) {
+    if (!is_gpu_meant(gpus[i], wanted)) continue;
+    if (++found <= kListedMax) uuids = with_word(std::move(uuids), gpus[i].uuid);
+    is_meant[i] = true;
+  }
+  if (found == 0 && gpus.empty())
+    return not_found("this node has no GPU, or none that a program has used so far");
+  if (found == 0)
+    return not_found("no GPU is " + echo(wanted) + "; status lists the GPUs of this node");
+  if (found > 1 && wanted != "all")
+    return invalid("more than one GPU is meant by " + echo(wanted) + ": " + uuids);
+  return {};
+}
+
 Checked<std::vector<AdminGpu>> find_gpus(NodeControl& control, const json& request) {
   const auto wanted = request.find("gpu");
   if (wanted == request.end()) return invalid("'gpu' is missing: an index, a UUID or \"all\"");
-  if (!wanted->is_number_integer() && !wanted->is_string())
-    return invalid("'gpu' is " + echo(*wanted) + ", not an index, a UUID or \"all\"");
-  std::vector<AdminGpu> found;
-  std::string uuids;
-  if (!wanted->is_number() || wanted->is_number_unsigned()) {
-    for (AdminGpu& gpu : control.gpus()) {
-      if (!is_gpu_meant(gpu, *wanted)) continue;
-      if (found.size() < kListedMax) uuids = with_word(std::move(uuids), gpu.uuid);
-      found.push_back(std::move(gpu));
-    }
+  if (wanted->is_array() && wanted->empty()) return invalid("'gpu' is a list that names no GPU");
+  std::vector<AdminGpu> gpus = control.gpus();
+  std::vector<bool> is_meant(gpus.size());
+  if (wanted->is_array()) {
+    for (const json& one : *wanted) NVS_TRY(mark_gpus(gpus, one, is_meant));
+  } else {
+    NVS_TRY(mark_gpus(gpus, *wanted, is_meant));
   }
-  if (found.empty())
-    return not_found("no GPU is " + echo(*wanted) + "; status lists the GPUs of this node");
-  if (found.size() > 1 && *wanted != "all")
-    return invalid("more than one GPU is meant by " + echo(*wanted) + ": " + uuids);
+  std::vector<AdminGpu> found;
+  for (std::size_t i = 0; i < gpus.size(); ++i)
+    if (is_meant[i]) found.push_back(std::move(gpus[i]));
   return found;
 }
 

@@ -57,6 +57,17 @@ TEST_F(AdminTest, SetChangesWhatIsNamed) {
             R"({"ok":true,"result":{"gpus":[0,1,2]}})");
   EXPECT_EQ(node_.take_done(),
             "set 0 auto 1000000 auto;set 1 auto 1000000000 auto;set 2 auto 20000000 auto;");
+  EXPECT_EQ(ask(R"({"command":"set","gpu":["MIG-aaaa-3",0,"0"],"mode":"serial"})"),
+            R"({"ok":true,"result":{"gpus":[0,2]}})");
+  EXPECT_EQ(node_.take_done(), "set 0 serial 1000000 auto;set 2 serial 20000000 auto;");
+}
+
+TEST_F(AdminTest, WithoutGpusThereIsNothingToSet) {
+  node_.gpus_.clear();
+  for (const char* gpu : {"\"all\"", "0", "[0,1]"}) {
+    refused(R"({"command":"set","mode":"serial","gpu":)" + std::string(gpu) + "}", "not_found",
+            "this node has no GPU");
+  }
 }
 
 TEST_F(AdminTest, SetIsRefusedAsAWhole) {
@@ -66,9 +77,10 @@ TEST_F(AdminTest, SetIsRefusedAsAWhole) {
   for (const char* gpu : {"3", "-1", "18446744073709551615", "\"7\"", "\"GPU-c\"", "\"aaaa-1\"",
                           "\"\"", "\"ALL\"", "\"GPU-aaaa-1x\""})
     refused(set(R"("mode":"auto","gpu":)" + std::string(gpu)), "not_found", "no GPU is");
-  for (const char* gpu : {"null", "true", "1.5", "[0]", "{}"})
+  for (const char* gpu : {"null", "true", "1.5", "[]", "[[0]]", "[0,null]", "{}"})
     refused(set(R"("mode":"auto","gpu":)" + std::string(gpu)), "invalid", "'gpu' is");
   refused(set(R"("mode":"auto","gpu":"GPU-aa")"), "invalid", "GPU-aaaa-1, GPU-aabb-2");
+  refused(set(R"("mode":"auto","gpu":[0,7])"), "not_found", "no GPU is 7");
   for (const char* mode : {"\"fast\"", "\"\"", "1", "null"})
     refused(set(R"("gpu":0,"mode":)" + std::string(mode)), "invalid",
             "not auto, serial or concurrent");

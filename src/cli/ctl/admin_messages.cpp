@@ -146,8 +146,16 @@ std::string trace_request(double seconds) {
   return one_line({{"command", "trace"}, {"seconds", seconds}});
 }
 
-std::string set_request(std::string_view setting, std::string_view value, std::string_view gpu) {
-  Json request = {{"command", "set"}, {"gpu", number_or_name(gpu)}};
+std::string set_request(std::string_view setting, std::string_view value,
+                        const std::vector<std::string>& gpus) {
+  Json request = {{"command", "set"}};
+  // One request for all of them: the daemon does all of it or nothing. Older ones know no lists.
+  if (gpus.size() == 1) {
+    request["gpu"] = number_or_name(gpus.front());
+  } else {
+    request["gpu"] = Json::array();
+    for (const std::string& gpu : gpus) request["gpu"].push_back(number_or_name(gpu));
+  }
   if (setting == "mode") {
     request["mode"] = value;
   } else if (value == "auto") {

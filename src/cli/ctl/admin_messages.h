@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -17,7 +18,8 @@ namespace nvs::cli {
 std::string status_request();
 std::string trace_request(double seconds);
 // `setting` is mode, window or turn; `value` a word or, for the last two, seconds.
-std::string set_request(std::string_view setting, std::string_view value, std::string_view gpu);
+std::string set_request(std::string_view setting, std::string_view value,
+                        const std::vector<std::string>& gpus);
 // A tenant is named by its number or by its name.
 std::string pause_request(bool pause, std::string_view tenant);
 std::string priority_request(std::string_view priority, std::string_view tenant);

@@ -28,11 +28,15 @@ constexpr const char* kStatus = R"({"ok":true,"result":{
 
 TEST(AdminMessages, RequestsAreOneLine) {
   EXPECT_EQ(status_request(), R"({"command":"status"})");
-  EXPECT_EQ(set_request("mode", "serial", "all"),
+  EXPECT_EQ(set_request("mode", "serial", {"all"}),
             R"({"command":"set","gpu":"all","mode":"serial"})");
-  EXPECT_EQ(set_request("window", "0.02", "3"), R"({"command":"set","gpu":3,"window_ms":20.0})");
-  EXPECT_EQ(set_request("turn", "30", "GPU-1"), R"({"command":"set","gpu":"GPU-1","turn_s":30.0})");
-  EXPECT_EQ(set_request("turn", "auto", "all"), R"({"command":"set","gpu":"all","turn_s":"auto"})");
+  EXPECT_EQ(set_request("window", "0.02", {"3"}), R"({"command":"set","gpu":3,"window_ms":20.0})");
+  EXPECT_EQ(set_request("turn", "30", {"GPU-1"}),
+            R"({"command":"set","gpu":"GPU-1","turn_s":30.0})");
+  EXPECT_EQ(set_request("turn", "auto", {"all"}),
+            R"({"command":"set","gpu":"all","turn_s":"auto"})");
+  EXPECT_EQ(set_request("mode", "auto", {"3", "GPU-1"}),
+            R"({"command":"set","gpu":[3,"GPU-1"],"mode":"auto"})");
   EXPECT_EQ(pause_request(true, "7"), R"({"command":"pause","tenant":7})");
   EXPECT_EQ(pause_request(false, "a\"\n7"), R"({"command":"resume","tenant":"a\"\n7"})");
   EXPECT_EQ(priority_request("low", "x"),

@@ -42,6 +42,8 @@ constexpr std::array<std::string_view, 3> kPriorities = {"low", "normal", "high"
 constexpr std::array<std::string_view, 5> kCompletions = {"bash", "zsh", "fish", "tenants", "gpus"};
 constexpr double kTraceSecondsMax = 86'400;
 constexpr std::size_t kNameBytesMax = 1024;
+// With names that long, they make up a request that the daemon takes.
+constexpr std::size_t kGpusNamedMax = 32;
 
 struct Raw {
   std::string format = "table";
@@ -83,9 +85,10 @@ void declare_set(CLI::App& root, CtlOptions& options) {
                       "a time such as 20ms"),
   };
   for (CLI::App* app : on_gpu) {
-    app->add_option("--gpu", options.gpu, "number or uuid of the GPU, or all (all)")
+    app->add_option("--gpu", options.gpus,
+                    "number or uuid of the GPU, or all (all); may be repeated")
         ->type_name("GPU")
-        ->take_last();
+        ->allow_extra_args(false);
   }
   CLI::App* of_tenant[] = {
       declare_setting(*set, options, "priority", "who goes first", "low, normal or high"),
@@ -223,10 +226,15 @@ std::string complaint(CtlOptions& options, const Raw& raw) {
     return "no completion for '" + options.words + "': use bash, zsh or fish";
   }
   if (options.file.empty()) return "-o needs the name of a file, or - for standard output";
-  for (const std::string* name : {&options.tenant, &options.gpu, &options.folder}) {
-    if (name->size() > kNameBytesMax) return "a name of more than 1024 bytes names nothing";
+  std::vector<std::string> names = options.gpus;
+  names.insert(names.end(), {options.tenant, options.folder});
+  for (const std::string& name : names) {
+    if (name.size() > kNameBytesMax) return "a name of more than 1024 bytes names nothing";
   }
-  if (options.gpu.empty()) return "--gpu needs a number, a uuid or all";
+  if (options.gpus.size() > kGpusNamedMax) return "--gpu can be repeated 32 times";
+  if (std::count(options.gpus.begin(), options.gpus.end(), "") > 0) {
+    return "--gpu needs a number, a uuid or all";
+  }
   const bool wants_tenant = options.command == "pause" || options.command == "resume" ||
                             is_one_of(kTenantSettings, options.setting);
   if (wants_tenant && options.tenant.empty()) return "a tenant's number or name is missing";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/early_exit.h"
@@ -17,7 +18,7 @@ struct CtlOptions {
   OutputFormat format = OutputFormat::table;
   std::string setting;  // of `set`: mode, turn, window, priority, memory or cores
   std::string value;    // of `set`, in its normal form
-  std::string gpu = "all";
+  std::vector<std::string> gpus = {"all"};
   std::string tenant;
   std::string file = "nvshare-trace.json";
   double seconds = 10;

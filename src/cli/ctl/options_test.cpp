@@ -38,12 +38,16 @@ TEST(CtlOptions, SettingsOfAGpu) {
   EXPECT_EQ(mode->command, "set");
   EXPECT_EQ(mode->setting, "mode");
   EXPECT_EQ(mode->value, "serial");
-  EXPECT_EQ(mode->gpu, "GPU-12");
+  EXPECT_EQ(mode->gpus, std::vector<std::string>{"GPU-12"});
+  const auto two = parse_ctl_options({"set", "mode", "--gpu", "0", "serial", "--gpu=1"});
+  ASSERT_TRUE(two);
+  EXPECT_EQ(two->gpus, (std::vector<std::string>{"0", "1"}));
+  EXPECT_EQ(two->value, "serial");
   const auto window = parse_ctl_options({"set", "window", "20ms"});
   ASSERT_TRUE(window);
   EXPECT_EQ(window->setting, "window");
   EXPECT_EQ(window->value, "0.02");
-  EXPECT_EQ(window->gpu, "all");
+  EXPECT_EQ(window->gpus, std::vector<std::string>{"all"});
   EXPECT_EQ(parse_ctl_options({"set", "turn", "30s"})->value, "30");
   EXPECT_EQ(parse_ctl_options({"set", "turn", "auto"})->value, "auto");
   expect_bad({"set"}, "subcommand");

@@ -91,6 +91,7 @@ class Changes(WithDaemon):
         self.assertEqual(self.good("set", "mode", "serial"), "")
         self.good("set", "window", "12.5ms", "--gpu", "1")
         self.good("set", "turn", "0.5s", "--gpu", "GPU-00")
+        self.good("set", "mode", "serial", "--gpu", "0", "--gpu", "GPU-11")
         self.good("set", "turn", "auto")
         self.assertEqual(
             self.daemon.requests,
@@ -98,6 +99,7 @@ class Changes(WithDaemon):
                 {"command": "set", "gpu": "all", "mode": "serial"},
                 {"command": "set", "gpu": 1, "window_ms": 12.5},
                 {"command": "set", "gpu": "GPU-00", "turn_s": 0.5},
+                {"command": "set", "gpu": [0, "GPU-11"], "mode": "serial"},
                 {"command": "set", "gpu": "all", "turn_s": "auto"},
             ],
         )

@@ -15,7 +15,7 @@ std::string request_of(const CtlOptions& options) {
   if (setting == "memory" || setting == "cores") {
     return limit_request(setting, options.value, options.tenant);
   }
-  return set_request(setting, options.value, options.gpu);
+  return set_request(setting, options.value, options.gpus);
 }
 
 Outcome<void> set(const CtlOptions& options) {
