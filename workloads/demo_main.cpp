@@ -27,6 +27,7 @@
 namespace nvs::workloads {
 namespace {
 
+constexpr int kNoGpuCode = 3;
 constexpr int kInterruptedCode = 130;
 // No scene of usual length takes half of it; a tenant that hangs must not hang the demonstration.
 constexpr double kSceneSecondsMax = 60;
@@ -204,6 +205,12 @@ SceneOutcome show_swapping(const DemoOptions& options) {
 
 int run_demo(const DemoOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
+  // Nothing is simulated for somebody who asked for none of it and has no GPU.
+  if (options.choice == GpuChoice::kRealOnly && !platform_for(options)) {
+    fmt::print(stderr, "nvshare-demo: {}; without --gpu it is shown on simulated ones\n",
+               platform_for(options).error());
+    return kNoGpuCode;
+  }
   bool good = true;
   const struct {
     const char* name;

@@ -17,6 +17,9 @@ bool parse_demo_options(int argc, char** argv, DemoOptions& options, int& exit_c
       "GPUs of this machine if there are any, else on simulated ones. At the end each program "
       "says\n"
       "whether all its data is right."};
+  app.footer(
+      "Exit codes: 0 all is right, 1 something is not, 2 a wrong command line, 3 no GPU with\n"
+      "--gpu, 130 interrupted.");
   bool real = false, quick = false, no_daemon = false;
   std::string preset, progress = "auto";
   app.add_flag("--gpu", real, "Real GPUs only");

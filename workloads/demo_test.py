@@ -135,6 +135,14 @@ class Demo(unittest.TestCase):
         self.assertEqual(sorted(left), sorted(tenants))
 
 
+class RealGpusOnly(unittest.TestCase):
+    def test_nothing_is_simulated_where_there_is_none(self):
+        command = [f"{BIN}/nvshare-demo", "--gpu", "--length", "0.1"]
+        done = run(command, NVSHARE_CUDA_LIBRARY="/nowhere/libcuda.so.1")
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertRegex(done.stderr, r"\Anvshare-demo: no GPU can be used: .*without --gpu")
+
+
 class MoreMemoryThanThereIs(unittest.TestCase):
     def test_shows_what_nvshare_and_unified_memory_make_of_it(self):
         done = run([f"{BIN}/nvshare-demo", "--length", "0.1"])  # all parts, as `make demo`
