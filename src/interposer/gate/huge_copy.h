@@ -19,6 +19,11 @@ template <class Argument>
 concept Place = std::same_as<Argument, CUdeviceptr> || std::same_as<Argument, void*> ||
     std::same_as<Argument, const void*>;
 
+// Both say in the same words which slices they mean.
+template <class Argument>
+concept Slices =
+    std::same_as<Argument, CUDA_MEMCPY3D> || std::same_as<Argument, CUDA_MEMCPY3D_PEER>;
+
 // Behind the copy's own arguments stands at most its stream.
 template <class... Rest>
 concept MaybeStream = sizeof...(Rest) == 0 || (std::same_as<Rest, CUstream> && ...);
@@ -32,7 +37,8 @@ inline const void* advanced(const void* place, std::size_t bytes) {
 inline std::size_t bytes_of(const CUDA_MEMCPY2D* copy) {
   return copy == nullptr ? 0 : copy->WidthInBytes * copy->Height;
 }
-inline std::size_t bytes_of(const CUDA_MEMCPY3D* copy) {
+template <Slices Whole>
+std::size_t bytes_of(const Whole* copy) {
   return copy == nullptr ? 0 : copy->WidthInBytes * copy->Height * copy->Depth;
 }
 
@@ -72,6 +78,24 @@ struct HugeCopy<To, From, std::size_t, Rest...> {
   }
 };
 
+// Likewise, from one GPU to another.
+template <class... Rest>
+requires MaybeStream<Rest...>
+struct HugeCopy<CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t, Rest...> {
+  static constexpr bool kIsCopy = true;
+  static bool is_huge(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t bytes, Rest...) {
+    return bytes > kCopyPiece;
+  }
+
+  template <class Copy>
+  static CUresult in_pieces(Copy copy, CUdeviceptr to, CUcontext there, CUdeviceptr from,
+                            CUcontext here, std::size_t bytes, Rest... rest) {
+    return in_stretches(bytes, kCopyPiece, [&](std::size_t begin, std::size_t count) {
+      return copy(to + begin, there, from + begin, here, count, rest...);
+    });
+  }
+};
+
 // Of rows that lie apart, or in arrays.
 template <class... Rest>
 requires MaybeStream<Rest...>
@@ -93,17 +117,17 @@ struct HugeCopy<const CUDA_MEMCPY2D*, Rest...> {
 };
 
 // Of slices: several at a time, or each of them by its rows.
-template <class... Rest>
+template <Slices Whole, class... Rest>
 requires MaybeStream<Rest...>
-struct HugeCopy<const CUDA_MEMCPY3D*, Rest...> {
+struct HugeCopy<const Whole*, Rest...> {
   static constexpr bool kIsCopy = true;
-  static bool is_huge(const CUDA_MEMCPY3D* whole, Rest...) { return bytes_of(whole) > kCopyPiece; }
+  static bool is_huge(const Whole* whole, Rest...) { return bytes_of(whole) > kCopyPiece; }
 
   template <class Copy>
-  static CUresult in_pieces(Copy copy, const CUDA_MEMCPY3D* whole, Rest... rest) {
+  static CUresult in_pieces(Copy copy, const Whole* whole, Rest... rest) {
     const std::size_t slices = fit(whole->WidthInBytes * whole->Height);
     return in_stretches(whole->Depth, slices, [&](std::size_t begin, std::size_t count) {
-      CUDA_MEMCPY3D piece = *whole;
+      Whole piece = *whole;
       piece.srcZ += begin;
       piece.dstZ += begin;
       piece.Depth = count;
@@ -113,10 +137,10 @@ struct HugeCopy<const CUDA_MEMCPY3D*, Rest...> {
 
  private:
   template <class Copy>
-  static CUresult by_rows(Copy copy, const CUDA_MEMCPY3D& slice, Rest... rest) {
+  static CUresult by_rows(Copy copy, const Whole& slice, Rest... rest) {
     const std::size_t rows = fit(slice.WidthInBytes);
     return in_stretches(slice.Height, rows, [&](std::size_t begin, std::size_t count) {
-      CUDA_MEMCPY3D piece = slice;
+      Whole piece = slice;
       piece.srcY += begin;
       piece.dstY += begin;
       piece.Height = count;

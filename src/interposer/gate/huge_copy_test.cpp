@@ -12,8 +12,10 @@ namespace {
 
 using Up = HugeCopy<CUdeviceptr, const void*, std::size_t, CUstream>;
 using Across = HugeCopy<CUdeviceptr, CUdeviceptr, std::size_t>;
+using Peer = HugeCopy<CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t, CUstream>;
 using Rows = HugeCopy<const CUDA_MEMCPY2D*, CUstream>;
-using Slices = HugeCopy<const CUDA_MEMCPY3D*>;
+using Slabs = HugeCopy<const CUDA_MEMCPY3D*>;
+using PeerSlabs = HugeCopy<const CUDA_MEMCPY3D_PEER*, CUstream>;
 
 CUstream const kStream = reinterpret_cast<CUstream>(std::uintptr_t{5});
 constexpr std::size_t kMiB = std::size_t{1} << 20U;
@@ -83,7 +85,7 @@ TEST(HugeCopy, SlicesAreTakenTogetherUpToAPiece) {
     slices.emplace_back(piece->dstZ, piece->Depth);
     return CUDA_SUCCESS;
   };
-  EXPECT_EQ(Slices::in_pieces(copy, &whole), CUDA_SUCCESS);
+  EXPECT_EQ(Slabs::in_pieces(copy, &whole), CUDA_SUCCESS);
   EXPECT_EQ(slices, (Stretches{{0, 2}, {2, 2}}));
 }
 
@@ -103,8 +105,40 @@ TEST(HugeCopy, HugeSlicesAreTakenByTheirRows) {
     if (piece->dstY + piece->Height == 48) ++slice;
     return CUDA_SUCCESS;
   };
-  EXPECT_EQ(Slices::in_pieces(copy, &whole), CUDA_SUCCESS);
+  EXPECT_EQ(Slabs::in_pieces(copy, &whole), CUDA_SUCCESS);
   EXPECT_EQ(rows, (Stretches{{0, 32}, {32, 16}, {0, 32}, {32, 16}}));
+}
+
+TEST(HugeCopy, ThoseBetweenGpusToo) {
+  CUcontext const there = reinterpret_cast<CUcontext>(std::uintptr_t{1});
+  CUcontext const here = reinterpret_cast<CUcontext>(std::uintptr_t{2});
+  Stretches pieces;
+  const auto copy = [&](CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                        CUcontext from_context, std::size_t bytes, CUstream stream) {
+    EXPECT_EQ(to - 1000, from - 7);
+    EXPECT_EQ((std::pair{to_context, from_context}), (std::pair{there, here}));
+    EXPECT_EQ(stream, kStream);
+    pieces.emplace_back(from - 7, bytes);
+    return CUDA_SUCCESS;
+  };
+  EXPECT_EQ(Peer::in_pieces(copy, 1000, there, 7, here, kCopyPiece + 9, kStream), CUDA_SUCCESS);
+  EXPECT_EQ(pieces, (Stretches{{0, kCopyPiece}, {kCopyPiece, 9}}));
+  EXPECT_FALSE(Peer::is_huge(0, there, 0, here, kCopyPiece, kStream));
+  EXPECT_TRUE(Peer::is_huge(0, there, 0, here, kCopyPiece + 1, kStream));
+
+  CUDA_MEMCPY3D_PEER whole{};
+  whole.WidthInBytes = whole.Height = 1024;
+  whole.Depth = 40;
+  EXPECT_TRUE(PeerSlabs::is_huge(&whole, kStream));
+  EXPECT_FALSE(PeerSlabs::is_huge(nullptr, kStream));
+  pieces.clear();
+  const auto copy_slabs = [&](const CUDA_MEMCPY3D_PEER* piece, CUstream) {
+    EXPECT_EQ(piece->srcZ, piece->dstZ);
+    pieces.emplace_back(piece->srcZ, piece->Depth);
+    return CUDA_SUCCESS;
+  };
+  EXPECT_EQ(PeerSlabs::in_pieces(copy_slabs, &whole, kStream), CUDA_SUCCESS);
+  EXPECT_EQ(pieces, (Stretches{{0, 32}, {32, 8}}));
 }
 
 TEST(HugeCopy, OnlyWhatIsLongerThanAPieceIsHuge) {
@@ -126,7 +160,8 @@ TEST(HugeCopy, CopiesAreKnownByTheirArguments) {
   EXPECT_TRUE((HugeCopy<const CUDA_MEMCPY3D*, CUstream>::kIsCopy));
   EXPECT_FALSE((HugeCopy<CUdeviceptr, unsigned char, std::size_t>::kIsCopy)) << "that is a fill";
   EXPECT_FALSE((HugeCopy<CUarray, std::size_t, CUdeviceptr, std::size_t>::kIsCopy));
-  EXPECT_FALSE((HugeCopy<const CUDA_MEMCPY3D_PEER*, CUstream>::kIsCopy));
+  EXPECT_TRUE(Peer::kIsCopy && PeerSlabs::kIsCopy);
+  EXPECT_FALSE((HugeCopy<const void*, CUstream>::kIsCopy));
 }
 
 }  // namespace
