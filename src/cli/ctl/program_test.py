@@ -225,6 +225,8 @@ class Trace(WithDaemon):
 
     def test_a_file_that_cannot_be_written(self):
         self.bad(1, "cannot write /nowhere/t: No such file", "trace", "-o", "/nowhere/t")
+        self.bad(1, "cannot write /tmp: Is a directory", "trace", "-o", "/tmp")
+        self.assertEqual(self.daemon.requests, [])  # it was not even asked
         self.bad(1, "cannot write /dev/full: No space left", "trace", "-o", "/dev/full")
 
 

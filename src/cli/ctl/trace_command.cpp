@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <thread>
 
 #include <unistd.h>
@@ -41,23 +43,36 @@ void wait_until_remembered(double missing) {
   if (shown) std::fputs("\r\x1b[K", stderr);
 }
 
+tl::unexpected<EarlyExit> cannot_write(const std::string& path, int error) {
+  return failure(
+      "cannot write " + path + ": " + std::strerror(error) + "; name another file with -o",
+      kCtlFailed);
+}
+
+// Before anybody waits for the daemon. What is there is kept until there is something better.
+Outcome<void> check_writable(const std::string& path) {
+  if (path == "-") return {};
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return cannot_write(path, EISDIR);
+  if (::access(path.c_str(), W_OK) == 0) return {};
+  if (errno != ENOENT) return cannot_write(path, errno);
+  const std::string folder = std::filesystem::path(path).parent_path();
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0) return {};
+  return cannot_write(path, errno);
+}
+
 Outcome<void> write_file(const std::string& path, const std::string& text) {
-  const auto cannot = [&] {
-    return failure(
-        "cannot write " + path + ": " + std::strerror(errno) + "; name another file with -o",
-        kCtlFailed);
-  };
   std::FILE* file = std::fopen(path.c_str(), "we");
-  if (file == nullptr) return cannot();
+  if (file == nullptr) return cannot_write(path, errno);
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const int error = errno;
-  if (std::fclose(file) != 0) return cannot();
-  errno = error;
-  if (!written) return cannot();
+  if (std::fclose(file) != 0) return cannot_write(path, errno);
+  if (!written) return cannot_write(path, error);
   return {};
 }
 
 Outcome<std::string> trace(const CtlOptions& options) {
+  NVS_TRY(check_writable(options.file));
   AdminClient daemon = NVS_TRY(AdminClient::connect(options.folder));
   const std::string seen = NVS_TRY(daemon.ask(status_request()));
   const NodeStatus node = NVS_TRY(status_of(seen));
