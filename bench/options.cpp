@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <string_view>
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kPresets = {"h200", "t4"};
 constexpr unsigned kGpusMax = 16;
-constexpr unsigned kScaleMax = 4096;
+constexpr unsigned kScaleMax = 512;  // as spec/sim_settings.def has it
 constexpr double kTimeFactorMin = 0.01;
 constexpr double kTimeFactorMax = 100;
 
@@ -99,8 +100,8 @@ std::string complaint(const CLI::App& app, const Options& options,
   if (sim.gpus && (*sim.gpus < 1 || *sim.gpus > kGpusMax)) {
     return fmt::format("--gpus must be 1 to {}", kGpusMax);
   }
-  if (sim.scale && (*sim.scale < 1 || *sim.scale > kScaleMax)) {
-    return fmt::format("--scale must be 1 to {}", kScaleMax);
+  if (sim.scale && (!std::has_single_bit(*sim.scale) || *sim.scale > kScaleMax)) {
+    return fmt::format("--scale must be a power of two, 1 to {}", kScaleMax);
   }
   if (sim.time_factor &&
       !(*sim.time_factor >= kTimeFactorMin && *sim.time_factor <= kTimeFactorMax)) {

@@ -71,7 +71,9 @@ TEST(Options, BadInputIsExplained) {
   expect_bad({"driver", "--sim"}, "--sim");
   expect_bad({"driver", "--sim", "h200", "--gpu"}, "exclude each other");
   expect_bad({"driver", "--scale", "64"}, "--scale shapes the simulator");
-  expect_bad({"driver", "--sim", "h200", "--scale", "0"}, "--scale must be 1 to");
+  for (const char* scale : {"0", "3", "96", "1024"}) {
+    expect_bad({"driver", "--sim", "h200", "--scale", scale}, "--scale must be a power of two");
+  }
   expect_bad({"driver", "--sim", "h200", "--scale", "many"}, "--scale");
   expect_bad({"driver", "--sim", "h200", "--gpus", "17"}, "--gpus must be 1 to 16");
   expect_bad({"driver", "--sim", "h200", "--time-factor", "nan"}, "--time-factor must be");
