@@ -27,10 +27,12 @@ EarlyExit main_with(const Arguments& arguments) {
 int main(int argc, char** argv) {
   const nvs::cli::EarlyExit exit =
       nvs::cli::main_with(nvs::cli::Arguments(argv + (argc > 0 ? 1 : 0), argv + argc));
-  if (exit.code == nvs::cli::kExitOk) {
-    fmt::print("{}", exit.text);
-  } else {
+  if (exit.code != nvs::cli::kExitOk) {
     fmt::print(stderr, "nvshare: {}\n", exit.text);
+    return exit.code;
   }
-  return exit.code;
+  const bool is_written = std::fputs(exit.text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  if (is_written) return exit.code;
+  fmt::print(stderr, "nvshare: cannot write the output\n");
+  return nvs::cli::kExitFailed;
 }

@@ -294,6 +294,15 @@ class Errors(TemporaryFolder):
         path = str(self.folder / "other.so")
         self.expect(125, "is for ELF machine 243 and this", "run", "--library", path, "--", "ls")
 
+    def test_output_that_cannot_be_written(self):
+        for arguments in (["--help"], ["run", "--version"]):
+            with open("/dev/full", "w", encoding="ascii") as full:
+                done = subprocess.run(
+                    [NVSHARE, *arguments], stdout=full, stderr=subprocess.PIPE, check=False
+                )
+            text = b"nvshare: cannot write the output\n"
+            self.assertEqual((done.returncode, done.stderr), (125, text))
+
     def test_help_and_version_go_to_stdout(self):
         for arguments in (["--help"], ["run", "--help"], ["--version"], ["run", "--version"]):
             done = start([NVSHARE, *arguments])

@@ -17,13 +17,15 @@ namespace nvs::daemon {
 namespace {
 
 int end_early(const EarlyExit& exit) {
-  if (exit.code == 0) {
-    std::fputs(exit.text.c_str(), stdout);
-  } else {
+  if (exit.code != 0) {
     std::fprintf(stderr, "nvshare-scheduler: %s (see nvshare-scheduler --help)\n",
                  exit.text.c_str());
+    return exit.code;
   }
-  return exit.code;
+  const bool is_written = std::fputs(exit.text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  if (is_written) return exit.code;
+  std::fputs("nvshare-scheduler: cannot write the output\n", stderr);
+  return kExitFailed;
 }
 
 Environment read_environment() {

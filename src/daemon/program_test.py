@@ -44,6 +44,14 @@ class CommandLine(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn(words, done.stdout)
 
+    def test_help_that_cannot_be_written(self):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run(
+                [SCHEDULER, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        text = "nvshare-scheduler: cannot write the output\n"
+        self.assertEqual((done.returncode, done.stderr), (1, text))
+
     def test_wrong_usage_says_what_and_where_to_look(self):
         for arguments, words in (
             (("--window", "3s"), "1ms to 1s"),

@@ -50,6 +50,13 @@ int run(const Options& options) {
   return broken == 0 ? nvs::sim::kExitOk : nvs::sim::kExitBroken;
 }
 
+// Output that did not arrive is a failure: a full disk must not look like promises kept.
+int ended_with(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fputs("nvshare-sim: cannot write the output\n", stderr);
+  return code == nvs::sim::kExitOk ? nvs::sim::kExitUnwritten : code;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -57,7 +64,7 @@ int main(int count, char** words) {
   if (!options) {
     std::FILE* out = options.error().code == nvs::sim::kExitOk ? stdout : stderr;
     std::fputs(options.error().text.c_str(), out);
-    return options.error().code;
+    return ended_with(options.error().code);
   }
-  return run(*options);
+  return ended_with(run(*options));
 }

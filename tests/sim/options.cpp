@@ -15,7 +15,8 @@ constexpr const char* kDescription =
     "Runs the real scheduler core in a simulated world of tenants, drawn from a seed, and checks "
     "its promises.\nThe same seed and flags give the same run, on every machine.";
 constexpr const char* kFooter =
-    "Exit codes: 0 all promises kept, 1 one was broken, 2 the flags are wrong.\n\n"
+    "Exit codes: 0 all promises kept, 1 one was broken, 2 the flags are wrong, 3 the output could "
+    "not be written.\n\n"
     "Examples:\n"
     "  nvshare-sim --seed 7                        one run, and its table\n"
     "  nvshare-sim --seed 7 --trace                every event and effect of it\n"

@@ -14,6 +14,7 @@ namespace nvs::sim {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitBroken = 1;  // a promise of the core was broken
 inline constexpr int kExitUsage = 2;
+inline constexpr int kExitUnwritten = 3;  // nobody has seen what came of it
 
 struct Options {
   std::uint64_t seed = 1;
