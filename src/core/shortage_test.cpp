@@ -136,6 +136,7 @@ TEST_F(Shortages, WhoHasNothingToMoveIsNotStuck) {
   obey(2);
   ASSERT_EQ(allowed(1), resident(1));
   node.pass_ms(5000);
+  EXPECT_FALSE(node.seat(1).stuck);
   node.want(2);
   EXPECT_EQ(allowed(1), 8U);
 }
@@ -154,8 +155,10 @@ TEST_F(Shortages, WhoDoesNotMoveTheLastBitIsNotWaitedFor) {
   ASSERT_EQ(node.allowed(1).bytes, 4 * kGiB + kMemoryStep / 2);
   node.pass_ms(1990);
   EXPECT_LT(allowed(2), 12U);
+  EXPECT_FALSE(node.seat(1).stuck);
   node.pass_ms(20);
   EXPECT_EQ(allowed(2), 12U);
+  EXPECT_TRUE(node.seat(1).stuck);
 }
 
 // It answers, and the driver has nothing for it.
