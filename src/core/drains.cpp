@@ -121,7 +121,8 @@ bool on_drained(Node& node, Gate& gate, const Drained& event) {
   });
   set_timer(node, gate, std::nullopt);
   Seat& seat = *gate.seat;
-  if (seat.hold == Hold::open && gate.wants && gate.memory.is_complete()) {
+  // It may have given its window up for want of memory on another GPU.
+  if (seat.hold == Hold::open && gate.wants && gate.memory.is_complete() && !lacks_memory(seat)) {
     join_window(node, gate);
   } else {
     settle(node, seat);

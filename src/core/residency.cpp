@@ -47,9 +47,10 @@ void decide(Gpu& gpu, Division& division, Instant now) {
   if (memory.tight && changed) change_turn(gpu, now);
 }
 
-// Those whose gates were opened before their memory was there, and have it now.
+// Those whose gates were opened before their memory was there, on this GPU or another that they
+// want, and have it now.
 void let_join(Node& node, Seat& seat) {
-  if (seat.hold != Hold::open || !seat.memory.in) return;
+  if (seat.hold != Hold::open || !seat.memory.in || lacks_memory(seat)) return;
   for (Gate* gate : seat.gates) {
     if (gate->state == GateState::closed && gate->wants && gate->memory.is_complete()) {
       join_window(node, *gate);
@@ -76,7 +77,9 @@ void follow(Node& node, Seat& seat) {
   const bool waited = memory.waits;
   note_waits(seat, node.now);
   if (changed || waited != memory.waits) settle_all(node, *seat.tenant);
-  let_join(node, seat);
+  for (const auto& other : seat.tenant->seats) {
+    if (other && (changed || other.get() == &seat)) let_join(node, *other);
+  }
 }
 
 std::optional<Instant> next_due(const Gpu& gpu, Instant now) {
@@ -163,7 +166,9 @@ void note_memory(Node& node, Seat& seat) {
   if (seat.gpu->memory.tight || memory.outside) touch_memory(node, *seat.gpu);
   if (!memory.outside) return;
   for (const auto& other : seat.tenant->seats) {
-    if (other && other.get() != &seat) settle(node, *other);
+    if (!other || other.get() == &seat) continue;
+    settle(node, *other);
+    let_join(node, *other);
   }
 }
 

@@ -326,6 +326,25 @@ TEST_F(GangMemory, NeedsItsMemoryOnAllItsGpus) {
   EXPECT_TRUE(node.is_open(9, 1));
 }
 
+// Its work there uses memory of the other GPU, which is on its way out.
+TEST_F(GangMemory, AWindowThatWasGivenUpForMemoryElsewhereWaitsForThat) {
+  node.join(9, 9);
+  node.join(8, 9);  // of the same tenant: it keeps the window open
+  has(9, 2, 2, 0, 0);
+  has(9, 4, 0, 0, 1);
+  node.want(8, 1);
+  node.want(9, 1);
+  ASSERT_TRUE(node.is_open(9, 1));
+  node.want(9, 0);
+  node.drained(9, 1, true);
+  EXPECT_FALSE(node.is_open(9, 1));
+  node.want(9, 1);
+  EXPECT_FALSE(node.is_open(9, 1));
+  obey({9, 0});
+  EXPECT_TRUE(node.is_open(9, 0));
+  EXPECT_TRUE(node.is_open(9, 1));
+}
+
 // Its drain on one GPU waits for work on the other, where it has drained and has to go.
 TEST_F(GangMemory, MakesWayWhenWhatWasLetInIsDone) {
   node.join(9, 9);

@@ -179,7 +179,7 @@ class Handler {
 
   void admit(Gate& gate) {
     if (gate.seat->hold == Hold::open && gate.state == GateState::closed &&
-        gate.memory.is_complete()) {
+        gate.memory.is_complete() && !lacks_memory(*gate.seat)) {
       join_window(node_, gate);
     } else {
       settle(node_, *gate.seat);
