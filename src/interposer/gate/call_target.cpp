@@ -46,9 +46,11 @@ int gpu_of(CUcontext context) {
 }  // namespace
 
 Target target_of(const Call& call) {
-  if (is_captured(call)) return {true, -1};
+  const bool captured = is_captured(call);
+  const bool asks = !captured || several.load(std::memory_order_relaxed) != 0;
+  if (!asks) return {true, -1};
   const CUcontext other = other_context(call);
-  return {false, other != nullptr ? gpu_of(other) : current_gpu()};
+  return {captured, other != nullptr ? gpu_of(other) : current_gpu()};
 }
 
 }  // namespace nvs::interposer::gate

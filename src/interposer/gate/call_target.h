@@ -10,7 +10,8 @@ namespace nvs::interposer::gate {
 
 struct Target {
   bool captured;  // the call only adds to a graph that is being captured
-  int gpu;        // -1: none, the driver will refuse the call
+  // -1: none, the driver will refuse the call; or it is captured, and the process has one GPU.
+  int gpu;
 };
 
 Target target_of(const Call& call);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/gate/gate.h"
 
+#include <bit>
+
 #include "interposer/flow/flow.h"
 #include "interposer/gate/backoff.h"
 #include "interposer/gate/call_target.h"
+#include "interposer/gate/named_memory.h"
 #include "interposer/gate/nesting.h"
 #include "interposer/gate/slots.h"
 #include "interposer/gate/waits.h"
@@ -120,6 +123,30 @@ bool take_credit(int gpu) {
   return false;
 }
 
+bool has_credits(std::uint32_t gpus) {
+  for (; gpus != 0; gpus &= gpus - 1) {
+    if (credits[std::countr_zero(gpus)].load(std::memory_order_acquire) == 0) return false;
+  }
+  return true;
+}
+
+// All or none. What is given back is so before the mark is cleared, so that no drain ends with it.
+bool take_credits(std::uint32_t gpus) {
+  std::uint32_t taken = 0;
+  for (std::uint32_t left = gpus; left != 0; left &= left - 1) {
+    const int gpu = std::countr_zero(left);
+    if (take_credit(gpu)) {
+      taken |= bit_of(gpu);
+      continue;
+    }
+    for (; taken != 0; taken &= taken - 1) {
+      credits[std::countr_zero(taken)].store(1, std::memory_order_release);
+    }
+    return false;
+  }
+  return true;
+}
+
 // The longest that a call waits for room in a bounded queue.
 constexpr std::int64_t kRoomPatience_ns = 50'000'000;
 
@@ -127,10 +154,14 @@ constexpr std::int64_t kRoomPatience_ns = 50'000'000;
 class Visit {
  public:
   Visit(const Call& call, const Mark& mark) : call_(call), mark_(mark), target_(target_of(call)) {
+    if (call.names_memory()) owners_ = owners_named_by(call);
     closed_for_us_ = call.on_all_gpus ? kAllGpus : target_.gpu < 0 ? 0 : bit_of(target_.gpu);
+    closed_for_us_ |= owners_;
   }
 
   Slot* enter() {
+    const bool adds_to_graph = target_.captured || !call_.submits;
+    if (owners_ != 0 && adds_to_graph) note_in_graph(owners_, target_.gpu);
     if (target_.captured) {
       swap::wait_until_there(word.load(std::memory_order_acquire) & kAllGpus);
       return &unmarked;
@@ -141,7 +172,7 @@ class Visit {
       const std::uint32_t seen = word.load(std::memory_order_acquire);
       if ((seen & closed_for_us_) != 0) {
         forget_count();
-        if (enter_by_credit()) return entered();
+        if (enter_by_credit(seen & closed_for_us_)) return entered();
         wait_while_closed(seen, change);
         continue;
       }
@@ -195,15 +226,18 @@ class Visit {
     return false;
   }
 
-  // Marked first: whoever takes the credits back afterwards sees the mark of each one used.
-  bool enter_by_credit() {
-    if (target_.gpu < 0 || credits[target_.gpu].load(std::memory_order_acquire) == 0) return false;
+  // One for each GPU that is closed for us: where there is none, memory may be away. Marked first:
+  // whoever takes the credits back afterwards sees the mark of each one used.
+  bool enter_by_credit(std::uint32_t closed) {
+    if (target_.gpu < 0 || !has_credits(closed)) return false;
     mark_.set();
-    if (!take_credit(target_.gpu)) {
+    if (!take_credits(closed)) {
       mark_.clear();
       return false;
     }
-    let_in[target_.gpu].fetch_add(1, std::memory_order_seq_cst);
+    for (std::uint32_t left = closed; left != 0; left &= left - 1) {
+      let_in[std::countr_zero(left)].fetch_add(1, std::memory_order_seq_cst);
+    }
     if (call_.on_stream && call_.submits)
       counted_ = flow::count(target_.gpu, call_.stream, call_.kind);
     if (!counted_ && call_.submits) flow::lose_track(target_.gpu);
@@ -211,6 +245,7 @@ class Visit {
   }
 
   Slot* entered() const {
+    if (owners_ != 0 && call_.submits) note_submitted(owners_, target_.gpu);
     if (!counted_) return marked(mark_);
     pending = {mark_.slot, call_.stream, target_.gpu};
     return nullptr;
@@ -219,6 +254,7 @@ class Visit {
   const Call& call_;
   const Mark& mark_;
   Target target_;
+  std::uint32_t owners_ = 0;  // whose memory it names, in a process with several GPUs
   std::uint32_t closed_for_us_ = 0;
   bool counted_ = false;  // flow knows of this submission
   std::int64_t asked_since_ns_ = 0;
@@ -268,7 +304,8 @@ Slot* enter(const Call& call) {
   const Mark mark{slot, call.frame};
   mark.set();
   const std::uint32_t seen = word_after_mark();
-  if ((seen & (kAllGpus | kBounded)) == 0) return marked(mark);
+  const bool is_looked_at = call.names_memory() && several.load(std::memory_order_relaxed) != 0;
+  if ((seen & (kAllGpus | kBounded)) == 0 && !is_looked_at) return marked(mark);
   return wait_and_enter(call, mark);
 }
 
@@ -346,6 +383,7 @@ void start_over_in_child() {
   crowd_depth = 0;
   for (auto& credit : credits) credit.store(0, std::memory_order_relaxed);
   waits::start_over_in_child();
+  forget_graphs_in_child();
   word.store(0, std::memory_order_relaxed);
   // The kernel may or may not have kept the registration.
   barrier.store(Barrier::unknown, std::memory_order_relaxed);

@@ -30,6 +30,8 @@ extern constinit thread_local Slot* thread_slot
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
 // 0: open for every GPU, and no need for a fence.
 extern std::atomic<std::uint32_t> word __attribute__((visibility("hidden")));
+// Not 0: the process uses several GPUs, and calls are looked at for whose memory they name.
+extern std::atomic<std::uint32_t> several __attribute__((visibility("hidden")));
 
 // What the gate has to know of a call if it is closed.
 struct Call {
@@ -39,6 +41,14 @@ struct Call {
   bool on_all_gpus;
   std::uint64_t kind;   // calls with the same number take about the same time on the GPU
   bool submits = true;  // false: it wants the memory to be there, and names no stream
+  // What it names beside the stream's GPU; looked at where a process has several (ADR 29).
+  CUdeviceptr memory[2] = {};
+  bool names_many = false;  // more than fits there
+  bool launches_graph = false;
+
+  bool names_memory() const {
+    return memory[0] != 0 || memory[1] != 0 || names_many || launches_graph;
+  }
 };
 
 // Everything but the open gate: a thread's first call, nested calls, fences, waiting, bounded

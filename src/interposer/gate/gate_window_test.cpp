@@ -134,6 +134,32 @@ TEST_F(GateTest, FewOfManyThreadsStayAwake) {
   EXPECT_EQ(fake.launches, kThreads);
 }
 
+TEST_F(GateTest, WhoNeedsSeveralGpusIsLetInWhereAllOfThemDo) {
+  ASSERT_TRUE(gate::close(0, kNoLimit));
+  ASSERT_TRUE(gate::close(1, kNoLimit));
+  gate::let_one_in(0);
+  std::atomic<int> id{0};
+  std::atomic<bool> is_inside{false};
+  std::thread thread([&] {
+    id = os::thread_id();
+    gate::inside([&is_inside] {
+      is_inside = true;
+      return CUDA_SUCCESS;
+    });
+  });
+  while (id == 0) std::this_thread::yield();
+  wait_until_asleep(id);
+  EXPECT_FALSE(is_inside);
+  EXPECT_TRUE(gate::may_let_in(0)) << "it is for somebody who needs that GPU alone";
+  gate::let_one_in(1);
+  thread.join();
+  EXPECT_TRUE(is_inside);
+  EXPECT_FALSE(gate::may_let_in(0));
+  EXPECT_FALSE(gate::may_let_in(1));
+  gate::open(0);
+  gate::open(1);
+}
+
 TEST(AwakePlaces, APlaceThatWasNotGivenBackIsFreeWhenItsTimeIsOver) {
   gate::AwakePlaces places;
   for (int i = 0; i < gate::kAwakeMax; ++i) EXPECT_EQ(places.take(10, 20), i);

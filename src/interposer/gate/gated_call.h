@@ -20,6 +20,23 @@
 
 namespace nvs::interposer {
 
+// Arguments that name memory of a GPU: addresses, or what holds some.
+template <class Argument>
+concept NamesSides = requires(Argument argument) {
+  argument->srcDevice;
+  argument->dstDevice;
+};
+template <class Argument>
+concept NamesMany =
+    std::is_same_v<Argument, CUdeviceptr*> || std::is_same_v<Argument, CUstreamBatchMemOpParams*> ||
+    std::is_same_v<Argument, CUDA_MEMCPY3D_BATCH_OP*> ||
+    std::is_same_v<Argument, CUmemDecompressParams*>;
+template <class Argument>
+inline constexpr bool names_memory =
+    std::is_same_v<Argument, CUdeviceptr> || NamesSides<Argument> || NamesMany<Argument> ||
+    std::is_same_v<Argument, const CUDA_MEMSET_NODE_PARAMS*> ||
+    std::is_same_v<Argument, CUgraphNodeParams*> || std::is_same_v<Argument, CUgraphExec>;
+
 // Where the stream stands among the arguments; the default stream of the row's ABI if it has none.
 template <Row row>
 struct CallStream {
@@ -36,8 +53,37 @@ struct CallStream {
     return static_cast<std::uint64_t>(std::bit_width(bytes)) << 32U;
   }
 
+  template <class Argument>
+  static void find_memory(gate::Call& call, Argument argument) {
+    const auto name = [&call](CUdeviceptr address) {
+      call.memory[call.memory[0] != 0 ? 1 : 0] = address;
+    };
+    const auto is_device = [](CUmemorytype type) {
+      return type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
+    };
+    if constexpr (std::is_same_v<Argument, CUdeviceptr>) {
+      name(argument);
+    } else if constexpr (NamesSides<Argument>) {
+      if (argument == nullptr) return;
+      if (is_device(argument->srcMemoryType)) name(argument->srcDevice);
+      if (is_device(argument->dstMemoryType)) name(argument->dstDevice);
+    } else if constexpr (std::is_same_v<Argument, const CUDA_MEMSET_NODE_PARAMS*>) {
+      if (argument != nullptr) name(argument->dst);
+    } else if constexpr (NamesMany<Argument>) {
+      call.names_many = true;
+    } else if constexpr (std::is_same_v<Argument, CUgraphNodeParams*>) {
+      if (argument == nullptr) return;
+      if (argument->type == CU_GRAPH_NODE_TYPE_MEMCPY)
+        find_memory(call, &argument->memcpy.copyParams);
+      if (argument->type == CU_GRAPH_NODE_TYPE_MEMSET) name(argument->memset.dst);
+    } else if constexpr (std::is_same_v<Argument, CUgraphExec>) {
+      call.launches_graph = call.submits;
+    }
+  }
+
   template <class First, class... Rest>
   static void find(gate::Call& call, First first, Rest... rest) {
+    find_memory(call, first);
     if constexpr (std::is_same_v<First, CUstream>) {
       call.stream = or_default(first);
       call.on_stream = true;
@@ -109,6 +155,10 @@ struct GatedCall<row, CUresult(Arguments...)> {
     mark(slot.inside);
     // The compiler keeps the order; membarrier on the closing side makes up for the processor.
     std::atomic_signal_fence(std::memory_order_seq_cst);
+    if constexpr ((names_memory<Arguments> || ...)) {
+      if (gate::several.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        return false;
+    }
     return gate::word.load(std::memory_order_acquire) == 0;
   }
 

@@ -69,6 +69,13 @@ bool start() {
   return started;
 }
 
+// Where nobody shares out memory, it is the driver's, and nothing has to be looked at.
+void note_several() {
+  const std::uint32_t bits = used.load(std::memory_order_acquire);
+  const bool is_so = (bits & (bits - 1)) != 0 && has_any_daemon();
+  if (is_so) gate::several.store(1, std::memory_order_release);
+}
+
 // Whether the program is about to submit something.
 enum class Use : std::uint8_t { soon, perhaps };
 
@@ -97,6 +104,7 @@ void use(int gpu, Use how) {
     }
   }
   used.fetch_or(1U << gpu, std::memory_order_release);
+  note_several();
 }
 
 }  // namespace
@@ -134,6 +142,7 @@ bool announce(int gpu) {
   message.flags = gpus[gpu].phase == Phase::open ? wire::u32{wire::kGateOpen} : 0U;
   for (std::size_t i = 0; i < sizeof message.uuid; ++i) message.uuid[i] = gpus[gpu].uuid[i];
   memory_announces(gpu);  // first: the answer may be here before we are back from sending
+  note_several();
   if (connection::send(message) != connection::Outcome::done) return false;
   memory_announced(gpu);
   return true;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/swap/peers.h"
 
+#include <bit>
+
 #include "interposer/exports/real.h"
 #include "interposer/gate/inside.h"
 #include "interposer/memory/swap/rooms.h"
@@ -10,6 +12,8 @@ namespace {
 
 constinit std::atomic<std::uint32_t> peers[gate::kGpusMax] = {};
 constinit std::atomic<std::uint32_t> viewers[gate::kGpusMax] = {};
+// Given copies since they last stood still.
+constinit std::atomic<std::uint32_t> crossers[gate::kGpusMax] = {};
 
 // With the lock held, so that no chunk comes or goes meanwhile.
 void set_access(int owner, int user, CUmemAccess_flags flags) {
@@ -57,12 +61,34 @@ void peer_enabled(int owner, int user) {
 
 void peer_disabled(int owner, int user) {
   if (!is_pair(owner, user)) return;
+  crossers[owner].fetch_or(1U << user);  // what it was given before may still run
   peers[owner].fetch_and(~(1U << user));
   const os::FutexGuard guard(lock);
   set_access(owner, user, CU_MEM_ACCESS_FLAGS_PROT_NONE);
 }
 
+void crossed(std::uint32_t owners, std::uint32_t users) {
+  for (; owners != 0; owners &= owners - 1) {
+    const int owner = std::countr_zero(owners);
+    const std::uint32_t others = users & ~(1U << owner);
+    if ((others & ~crossers[owner].load(std::memory_order_relaxed)) != 0) {
+      crossers[owner].fetch_or(others);
+    }
+  }
+}
+
+void stands_still(int user) {
+  for (auto& one : crossers) {
+    if ((one.load() & (1U << user)) != 0) one.fetch_and(~(1U << user));
+  }
+}
+
+bool has_crossed(int owner, int user) { return (crossers[owner].load() & (1U << user)) != 0; }
+
+std::uint32_t touched_by(int device) { return reached_by(device) | crossers[device].load(); }
+
 void forget_peers_in_child() {
+  for (auto& one : crossers) one.store(0, std::memory_order_relaxed);
   for (auto& one : peers) one.store(0, std::memory_order_relaxed);
   for (auto& one : viewers) one.store(0, std::memory_order_relaxed);
 }

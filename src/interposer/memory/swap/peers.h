@@ -22,6 +22,15 @@ void view_reaches(int owner, int user);
 void peer_enabled(int owner, int user);
 void peer_disabled(int owner, int user);
 
+// These GPUs were given work on memory of those owners, beside what access allows them: copies need
+// none. Said inside the gates of the owners, of each call before it is made (ADR 29).
+void crossed(std::uint32_t owners, std::uint32_t users);
+// All that this GPU was given is done, and its gate is closed.
+void stands_still(int user);
+bool has_crossed(int owner, int user);
+// All that may be at work on this one's memory, or can be: they stand still before any of it goes.
+std::uint32_t touched_by(int device);
+
 void forget_peers_in_child();
 
 }  // namespace nvs::interposer::swap
