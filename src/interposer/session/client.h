@@ -36,6 +36,7 @@ struct DrainState {
   bool lets_in;      // single ones are let in: what runs may wait for those at the gate
   bool returns;      // the next one's work is brief, and then it is our turn again
   bool handed_over;  // the daemon takes it for drained, which it is in a moment
+  bool makes_way;    // it was not asked for: memory of another GPU has to go (make_way.h)
 };
 
 // The end of a drain as the daemon waits for it.
@@ -59,6 +60,9 @@ struct Gpu {
   std::int64_t ready_ns;        // when the window will probably open; 0: unknown
   std::int64_t awake_until_ns;  // what the threads at the gate were told last
   DrainState drain;
+  std::int64_t makes_way_since_ns;  // others have been in our memory's way; 0: they are not
+  std::int64_t way_looked_ns;       // when they last were
+  std::int64_t keeps_way_until_ns;  // it could not be made to stand still: not again so soon
   std::uint64_t memory_told;
   bool opens_alone;  // there is no daemon, and the gate opens when all memory has come
   WorkAccount account;
@@ -76,6 +80,7 @@ extern bool paused;  // the daemon told us that our tenant is; guarded by the lo
 
 // All with the lock held.
 void tell_want(int gpu);
+void want_owners(int gpu);  // of memory that is away and that it can reach, on other GPUs
 void note_closed(int gpu);  // and drained
 void open_gate(int gpu);
 void begin_bill(int gpu, bool billed);  // a window: whether the daemon bills us from now on

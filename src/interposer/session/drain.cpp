@@ -96,7 +96,7 @@ void run(int gpu, std::uint32_t job) {
     if (!contexts::knows_all(gpu)) return impossible(gpu, job);
     if (all) flow::emptied(gpu, since);
     swap::make_room_if_above(gpu);
-    if (!completed(gpu, job, let_in)) continue;
+    if (!completed(gpu, job, let_in, all ? Certainty::all : Certainty::marks)) continue;
     std::uint32_t done = job;
     workers[gpu].job.compare_exchange_strong(done, 0);
     return;

@@ -15,9 +15,13 @@ bool prepare(int gpu);
 std::uint32_t begin(int gpu);
 void cancel(int gpu);
 
+// Whether every context was waited for, or under a capture what the marks tell of.
+enum class Certainty : std::uint8_t { all, marks };
+
 // Defined by the session; called on the GPU's thread. False: more was let in than `let_in`, or may
 // be, and must be waited for.
-bool completed(int gpu, std::uint32_t job, std::uint32_t let_in);
+bool completed(int gpu, std::uint32_t job, std::uint32_t let_in,
+               Certainty certainty = Certainty::all);
 
 // Likewise: there is work that cannot be waited for.
 void impossible(int gpu, std::uint32_t job);

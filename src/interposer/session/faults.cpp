@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "cuda_api/sticky_result.h"
+#include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/session/client.h"
 #include "interposer/session/connection.h"
@@ -67,6 +68,7 @@ void act_on_fault(int gpu) {
   const bool has_window =
       before == Phase::open || (before == Phase::draining && !is_handed_over(gpu));
   drain::cancel(gpu);
+  swap::stands_still(gpu);  // for good
   mine.phase = Phase::faulted;
   mine.opens_alone = false;
   wanted[gpu].store(false);

@@ -2,6 +2,7 @@
 #include "interposer/session/memory.h"
 
 #include <atomic>
+#include <bit>
 
 #include <limits.h>
 
@@ -15,6 +16,7 @@
 #include "interposer/memory/swap/ordered_pools.h"
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/peers.h"
+#include "interposer/memory/swap/reach.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/memory/swap/solid.h"
 #include "interposer/memory/swap/views.h"
@@ -50,7 +52,7 @@ void decide(int gpu, Known what) {
 // tell of.
 void become_fixed(int gpu, wire::Holds& message) {
   message.flags |= wire::u32{wire::kFaulted};
-  message.fixed += swap::on_device(gpu) - unified::resident(gpu);
+  message.fixed += swap::on_device(gpu) - swap::staying(gpu) - unified::resident(gpu);
   message.resident = message.away = message.asked = message.clean = 0;
 }
 
@@ -63,25 +65,30 @@ wire::Holds holds_of(int gpu) {
     const os::FutexGuard guard(swap::lock);
     const swap::Room& room = swap::rooms[gpu];
     const vmm::Sums sums = swap::regions.sums(gpu);
-    const bool is_above = room.number != 0 && swap::on_device(gpu) > room.allowed;
+    const bool is_above = swap::on_device(gpu) > swap::allowance(gpu);
+    const std::uint64_t staying = swap::staying(gpu);
     message.flags = room.is_short ? wire::u32{wire::kShort} : 0U;
     message.number = room.number;
     const std::uint64_t moving = sums.leaving + sums.coming;
     message.resident =
-        sums.resident + room.backing + (is_above ? moving : 0) + unified::resident(gpu);
+        sums.resident - staying + room.backing + (is_above ? moving : 0) + unified::resident(gpu);
     message.away = sums.away() + (is_above ? 0 : moving) + unified::away(gpu);
     message.asked = room.asked;
     message.clean = sums.clean;
     message.host = sums.host;
     message.copied_out = room.copied_out;
     message.copied_in = room.copied_in;
-    message.fixed = swap::regions.pinned(gpu).total();
+    message.fixed = swap::regions.pinned(gpu).total() + staying;
     if (room.is_faulted) become_fixed(gpu, message);
   }
   message.fixed += memory::fixed_on(gpu);
   message.managed = memory::managed_on(gpu);
   if (unified::is_used(gpu)) message.flags |= wire::u32{wire::kUnified};
   return message;
+}
+
+bool stands_still(Phase phase) {
+  return phase == Phase::unused || phase == Phase::closed || phase == Phase::faulted;
 }
 
 bool is_same(const wire::Holds& a, const wire::Holds& b) {
@@ -131,9 +138,18 @@ void tell_all_holds() {
 ClosedGates::ClosedGates(std::uint32_t which) : is_so_(true) {
   lock.lock();
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
-    const bool is_asked = (which & (1U << gpu)) != 0 && gpus[gpu].phase != Phase::unused;
-    is_so_ = is_so_ &&
-             (!is_asked || gpus[gpu].phase == Phase::closed || gpus[gpu].phase == Phase::faulted);
+    if ((which & (1U << gpu)) != 0) is_so_ = is_so_ && stands_still(gpus[gpu].phase);
+  }
+}
+
+// Who uses it is asked with the lock held: once the owner's gate is closed nobody joins them.
+ClosedGates::ClosedGates(Owner owner) : is_so_(true) {
+  lock.lock();
+  const auto of = static_cast<int>(owner);
+  for (std::uint32_t left = swap::touched_by(of); left != 0; left &= left - 1) {
+    const int gpu = std::countr_zero(left);
+    const bool may_work = swap::has_crossed(of, gpu) && gpus[gpu].phase != Phase::unused;
+    is_so_ = is_so_ && stands_still(gpus[gpu].phase) && !may_work;
   }
 }
 
@@ -144,7 +160,10 @@ bool begin_window(int gpu) { return swap::begin_window(gpu) && unified::is_compl
 void memory_is_complete(int gpu) {
   tell_holds(gpu);
   const os::FutexGuard guard(lock);
-  if (gpus[gpu].opens_alone && gpus[gpu].phase == Phase::closed) open_alone(gpu);
+  // Other GPUs may have waited for it too, because they can reach it.
+  for (int other = 0; other < gate::kGpusMax; ++other) {
+    if (gpus[other].opens_alone && gpus[other].phase == Phase::closed) open_alone(other);
+  }
 }
 
 void set_allowance(const wire::Allow& message) {

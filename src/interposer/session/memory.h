@@ -22,16 +22,20 @@ bool may_be_movable();
 void tell_holds(int gpu);
 void tell_all_holds();
 
-// A window may begin: all memory is there, and counts as written from now on.
+// A window may begin: all memory that the GPU reaches is there, and counts as written from now on.
 bool begin_window(int gpu);
 
 // All memory has come. For whoever brings it.
 void memory_is_complete(int gpu);
 
+// A GPU, as the one whose memory is meant.
+enum class Owner : int {};
+
 // While one lives, gates stay as they are.
 class ClosedGates {
  public:
   explicit ClosedGates(std::uint32_t gpus);  // one bit each
+  explicit ClosedGates(Owner owner);         // of this GPU, and of all that may use its memory
   ~ClosedGates();
   ClosedGates(const ClosedGates&) = delete;
   ClosedGates& operator=(const ClosedGates&) = delete;

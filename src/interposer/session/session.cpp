@@ -6,6 +6,7 @@
 #include "interposer/events/event_times.h"
 #include "interposer/exports/real.h"
 #include "interposer/flow/flow.h"
+#include "interposer/memory/swap/reach.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/captures.h"
@@ -159,8 +160,20 @@ void open_gate(int gpu) {
   if ((held & (1U << gpu)) == 0) gate::open(gpu);
 }
 
+// A GPU that can reach memory of another one needs that as well: what is wanted there comes in its
+// turn, and until then the daemon opens neither.
+void want_owners(int gpu) {
+  for (std::uint32_t left = swap::lacking(gpu); left != 0; left &= left - 1) {
+    const int owner = std::countr_zero(left);
+    const Phase phase = gpus[owner].phase;
+    const bool is_closed = phase == Phase::closed || phase == Phase::draining;
+    if (is_closed && !wanted[owner].load()) tell_want(owner);
+  }
+}
+
 void tell_want(int gpu) {
   wanted[gpu].store(true);
+  if (gate::several.load() != 0) want_owners(gpu);
   if (gpus[gpu].phase == Phase::closed) events::times().begin_wait(gpu);
   wire::Want message;
   message.ordinal = static_cast<wire::u32>(gpu);

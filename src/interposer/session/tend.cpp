@@ -191,10 +191,11 @@ std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
     look_again_ns = std::min(look_again_ns, next.look_again_ns);
   }
   const bool for_cap = is_for_cap(gpus[gpu]);
+  const bool is_patient = for_cap || drain.makes_way;  // nobody else waits for it
   const std::int64_t stall_ns = for_cap ? kCappedStallAfter_ns : kStallAfter_ns;
   const std::int64_t expected_ns = std::min<std::int64_t>(drain.expected_ns, kExpectedMax_ns);
   const std::int64_t stuck_ns = now_ns - drain.progress_ns - 3 * expected_ns;
-  if (stuck_ns >= (for_cap ? kCappedRefuseAfter_ns : kRefuseAfter_ns)) {
+  if (stuck_ns >= (is_patient ? kCappedRefuseAfter_ns : kRefuseAfter_ns)) {
     refuse_to_close(gpu);
     return kMillisecond_ns;
   }

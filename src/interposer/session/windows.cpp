@@ -2,10 +2,12 @@
 #include "interposer/session/windows.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "interposer/events/event_times.h"
 #include "interposer/flow/flow.h"
 #include "interposer/memory/swap/ordered_release.h"
+#include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/client.h"
@@ -23,6 +25,8 @@ constexpr std::int64_t kQuickWait_ns = 100'000;
 // What comes in then is as brief as this, or a window is not let go for a while.
 constexpr std::int64_t kBrief_ns = 300'000;
 constexpr std::int64_t kKeep_ns = 1'000'000'000;
+// As long as memory stays put that others' work is in the way of (mover.cpp).
+constexpr std::int64_t kKeepWay_ns = 5'000'000'000;
 // A drain that takes longer than this gives others time to get ready.
 constexpr std::int64_t kWorthTelling_ns = 150'000;
 
@@ -71,6 +75,12 @@ void memory_may_move() {
   swap::all_changed();
 }
 
+// Memory of some GPU waits for others to stand still.
+bool is_way_awaited() {
+  return std::any_of(std::begin(gpus), std::end(gpus),
+                     [](const Gpu& one) { return one.makes_way_since_ns != 0; });
+}
+
 // The gate was closed while nothing seemed to run. If that is certain, no thread and no call of the
 // driver is needed.
 void finish_quickly(int gpu) {
@@ -89,7 +99,17 @@ void finish_quickly(int gpu) {
     return;
   }
   note_closed(gpu);
-  is_told ? memory_may_move() : tell_drained(gpu, look);
+  swap::stands_still(gpu);
+  if (!is_told) tell_drained(gpu, look);
+  if (is_told || is_way_awaited()) memory_may_move();
+}
+
+// A window without memory that it can reach. Said in this order: the daemon knows then that it
+// is of no use before that is there, on whichever GPU.
+void want_memory_first(int gpu) {
+  tell_holds(gpu);
+  if (wanted[gpu].load()) want_owners(gpu);
+  tell_drained(gpu);
 }
 
 // One that nothing can be done with.
@@ -153,10 +173,7 @@ void open_window(const wire::Open& message) {
   mine.grant = message.grant;
   mine.opens_alone = false;
   // Words that crossed: the daemon does not know yet that memory is away.
-  if (mine.phase == Phase::closed && !begin_window(gpu)) {
-    tell_holds(gpu);
-    return tell_drained(gpu);
-  }
+  if (mine.phase == Phase::closed && !begin_window(gpu)) return want_memory_first(gpu);
   if (is_new) {
     if (mine.phase == Phase::draining) drain::cancel(gpu);
     mine.phase = Phase::open;
@@ -179,6 +196,7 @@ void close_window(const wire::Close& message) {
     Gpu& mine = gpus[gpu];
     const bool is_ours = mine.grant == message.grant || mine.grant == 0;
     const bool closed = mine.phase == Phase::closed || mine.phase == Phase::faulted;
+    mine.drain.makes_way = false;  // from now on it is asked for
     if ((!closed && mine.phase != Phase::open) || !is_ours) return;
     mine.grant = message.grant;
     if (closed) return tell_drained(gpu);
@@ -252,10 +270,7 @@ void let_in(const wire::LetIn& message) {
   if ((held & (1U << gpu)) != 0) return;
   mine.grant = message.grant;
   // What comes in may need memory that is away.
-  if (closed && !begin_window(gpu)) {
-    tell_holds(gpu);
-    return tell_drained(gpu);
-  }
+  if (closed && !begin_window(gpu)) return want_memory_first(gpu);
   // Those who still wait then say so again.
   wanted[gpu].store(false);
   if (closed) {
@@ -298,6 +313,7 @@ void set_paused(const wire::Pause& message) {
 
 void refuse_to_close(int gpu) {
   drain::cancel(gpu);
+  if (gpus[gpu].drain.makes_way) gpus[gpu].keeps_way_until_ns = clock_ns() + kKeepWay_ns;
   gpus[gpu].phase = Phase::open;
   gpus[gpu].opened_ns = clock_ns();
   begin_bill(gpu, false);  // nobody asks
@@ -337,7 +353,8 @@ void nvs::interposer::drain::impossible(int gpu, std::uint32_t job) {
 }
 
 // On the GPU's own thread, which spares the daemon one more thread to wait for.
-bool nvs::interposer::drain::completed(int gpu, std::uint32_t job, std::uint32_t let_in) {
+bool nvs::interposer::drain::completed(int gpu, std::uint32_t job, std::uint32_t let_in,
+                                       Certainty certainty) {
   using namespace nvs::interposer::session;
   const os::FutexGuard guard(session::lock);
   Gpu& mine = gpus[gpu];
@@ -345,6 +362,8 @@ bool nvs::interposer::drain::completed(int gpu, std::uint32_t job, std::uint32_t
   if (gate::may_let_in(gpu) || gate::let_in_so_far(gpu) != let_in) return false;
   const bool is_told = mine.drain.handed_over;
   note_closed(gpu);
-  is_told ? memory_may_move() : tell_drained(gpu);
+  if (certainty == Certainty::all) swap::stands_still(gpu);
+  if (!is_told) tell_drained(gpu);
+  if (is_told || is_way_awaited()) memory_may_move();
   return true;
 }

@@ -76,6 +76,7 @@ int ipc_share(int argc, char** argv);
 int ipc_open(int argc, char** argv);
 int ipc_share_many(int argc, char** argv);
 int ipc_open_many(int argc, char** argv);
+int across(int argc, char** argv);
 int away(int argc, char** argv);
 int pools(int argc, char** argv);
 int kept(int argc, char** argv);

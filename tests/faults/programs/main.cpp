@@ -34,6 +34,7 @@ constexpr Program kPrograms[] = {
     {"stream_waits", stream_waits},
     {"per_thread", per_thread},
     {"stopwatch", stopwatch},
+    {"across", across},
     {"away", away},
     {"ipc_share", ipc_share},
     {"ipc_open", ipc_open},

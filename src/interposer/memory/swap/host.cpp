@@ -88,10 +88,9 @@ std::uint64_t wanted() {
 
 // With the lock held, these four. What leaves already still needs a place, or has taken one.
 std::uint64_t out_of(int gpu) {
-  const Room& room = rooms[gpu];
-  if (room.number == 0) return 0;
+  if (rooms[gpu].number == 0) return 0;
   const vmm::Sums sums = regions.sums(gpu);
-  return vmm::need_of(sums, room.backing, room.allowed).out + sums.leaving;
+  return vmm::need_of(sums, rooms[gpu].backing, allowance(gpu)).out + sums.leaving;
 }
 
 vmm::HostNeeds needs() {

@@ -7,9 +7,9 @@
 #include "interposer/memory/swap/flight.h"
 #include "interposer/memory/swap/host.h"
 #include "interposer/memory/swap/known.h"
-#include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/session/captures.h"
+#include "interposer/session/make_way.h"
 #include "interposer/session/memory.h"
 #include "interposer/session/thread.h"
 
@@ -25,6 +25,8 @@ constexpr std::int64_t kIdle_ns = 1'000'000'000;
 constexpr std::int64_t kShort_ns = 1'000'000;
 // Host memory is missing, or a context is about to end; a change wakes us sooner.
 constexpr std::int64_t kMissing_ns = 200'000'000;
+// How long memory stays that other GPUs' work does not let go of.
+constexpr std::int64_t kStay_ns = 5'000'000'000;
 // A copy is under way, and more may be allowed any moment.
 constexpr std::int64_t kGlance_ns = 100'000;
 
@@ -40,7 +42,8 @@ class Mover {
   // Moves all that there is to move, as long as it can. How long to wait for a change then.
   std::int64_t run() {
     Step step = Step::nothing;
-    is_missing_ = false;
+    is_missing_ = is_in_the_way_ = false;
+    if (stays_until_ns_ != 0 && os::monotonic_ns() >= stays_until_ns_) stay(0);
     do {
       const std::uint32_t seen = rooms[gpu_].changes.load(std::memory_order_acquire);
       step = begin_next();
@@ -51,10 +54,28 @@ class Mover {
       if (in_flight_ > 0 && (is_full() || step != Step::begun)) finish_or_wait(seen, step);
     } while (step == Step::begun || in_flight_ > 0);
     if (step == Step::short_of_memory) return kShort_ns;
+    if (is_in_the_way_ && gate::several.load() != 0) return make_way();
     return step == Step::missing || is_missing_ ? kMissing_ns : kIdle_ns;
   }
 
  private:
+  // What others' work is in the way of stays for a while, as where a drain was refused: the daemon
+  // is told that it cannot be moved, and plans with the rest.
+  std::int64_t make_way() {
+    const session::Way way = session::make_way(gpu_);
+    if (way == session::Way::blocked) stay(os::monotonic_ns() + kStay_ns);
+    return way == session::Way::clear ? kIdle_ns : kMissing_ns;
+  }
+  void stay(std::int64_t until_ns) {
+    stays_until_ns_ = until_ns;
+    {
+      const os::FutexGuard guard(lock);
+      rooms[gpu_].stays = until_ns != 0 ? regions.sums(gpu_).resident : 0;
+      changed(gpu_);
+    }
+    session::tell_holds(gpu_);
+  }
+
   int slot_of(int age) const { return (oldest_ + age) % kSlots; }
   bool is_full() const { return in_flight_ == (direction_ == Direction::out ? kSlots : kComing); }
 
@@ -75,21 +96,20 @@ class Mover {
 
   // With the lock held.
   vmm::Need need_of(const vmm::Sums& sums) const {
-    const Room& room = rooms[gpu_];
-    const std::uint64_t allowed = room.number != 0 ? room.allowed : kNoLimit;
-    return vmm::need_of(sums, room.backing, allowed);
+    return vmm::need_of(sums, rooms[gpu_].backing, allowance(gpu_));
   }
 
   // Chooses the next chunk and marks it as being under way. Nothing leaves unless the gates of all
   // GPUs that can reach it are closed and drained, which the session's lock keeps so until the
   // chunk is marked. All that is in flight ends before the direction changes.
   bool plan(Flight& flight) {
-    const session::ClosedGates closed(reached_by(gpu_));
+    const session::ClosedGates closed(session::Owner{gpu_});
     const os::FutexGuard guard(lock);
     if (rooms[gpu_].is_faulted) return false;
     const vmm::Need need = need_of(regions.sums(gpu_));
     // Calls that are captured pass a closed gate, and the driver looks at what they name.
     const bool may_leave = closed.is_so() && !captures::is_any();
+    is_in_the_way_ = need.out > 0 && !may_leave;
     const Direction direction = need.out > 0 && may_leave ? Direction::out : Direction::in;
     if (in_flight_ > 0 && direction != direction_) return false;
     direction_ = direction;
@@ -327,6 +347,8 @@ class Mover {
   int unhashed_ = 0;  // the youngest of them
   Lane::Stretch stretches_[kSlots] = {};
   bool is_missing_ = false;
+  std::int64_t stays_until_ns_ = 0;
+  bool is_in_the_way_ = false;  // something keeps what has to go from leaving
   Direction direction_ = Direction::out;
 };
 
@@ -353,19 +375,6 @@ bool start_mover(int gpu) {
       start_thread(&work, reinterpret_cast<void*>(static_cast<std::intptr_t>(gpu)));
   if (!is_there) started[gpu].store(false);
   return is_there;
-}
-
-bool begin_window(int gpu) {
-  const os::FutexGuard guard(lock);
-  for (int owner = 0; owner < gate::kGpusMax; ++owner) {
-    if ((reached_by(owner) & (1U << gpu)) == 0 || rooms[owner].is_faulted) continue;
-    const vmm::Sums sums = regions.sums(owner);
-    if (sums.away() != 0 || sums.coming != 0 || sums.leaving != 0) return false;
-  }
-  for (int owner = 0; owner < gate::kGpusMax; ++owner) {
-    if ((reached_by(owner) & (1U << gpu)) != 0) regions.written(owner);
-  }
-  return true;
 }
 
 void forget_movers_in_child() {

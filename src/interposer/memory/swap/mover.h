@@ -9,10 +9,6 @@ namespace nvs::interposer::swap {
 // Makes the GPU's thread, once. False: there is no thread to be had.
 bool start_mover(int gpu);
 
-// Whether all memory of the process that the GPU can reach is there and stays there: its gate may
-// open. What was clean may be written from then on. With the session's lock held.
-bool begin_window(int gpu);
-
 void forget_movers_in_child();
 
 }  // namespace nvs::interposer::swap

@@ -213,7 +213,7 @@ void make_room_if_above(int gpu) {
   std::uint64_t allowed = kNoLimit;
   {
     const os::FutexGuard guard(lock);
-    if (rooms[gpu].number != 0) allowed = rooms[gpu].allowed;
+    allowed = allowance(gpu);
   }
   make_room_above(gpu, allowed);
 }

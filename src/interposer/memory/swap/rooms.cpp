@@ -36,11 +36,19 @@ std::uint64_t on_device(int gpu) {
   return regions.sums(gpu).on_device() + rooms[gpu].backing + unified::resident(gpu);
 }
 
+std::uint64_t staying(int gpu) {
+  const std::uint64_t resident = regions.sums(gpu).resident;
+  return rooms[gpu].stays < resident ? rooms[gpu].stays : resident;
+}
+
+std::uint64_t allowance(int gpu) {
+  return rooms[gpu].number != 0 ? rooms[gpu].allowed + staying(gpu) : kNoLimit;
+}
+
 std::uint64_t may_have_more(int gpu) {
-  const Room& room = rooms[gpu];
-  if (room.number == 0) return kNoLimit;
+  if (rooms[gpu].number == 0) return kNoLimit;
   const std::uint64_t has = on_device(gpu);
-  return room.allowed > has ? room.allowed - has : 0;
+  return allowance(gpu) > has ? allowance(gpu) - has : 0;
 }
 
 bool may_allocate(int gpu, std::uint64_t bytes) {
@@ -96,8 +104,8 @@ void start_over_in_child() {
   host_room.forget();
   for (Room& room : rooms) {
     room.allowed = room.number = room.total = room.limit = 0;
-    room.backing = room.asked = room.for_driver = room.copied_out = room.copied_in = room.brought =
-        0;
+    room.backing = room.asked = room.for_driver = room.copied_out = room.copied_in = 0;
+    room.stays = room.brought = 0;
     room.is_faulted.store(false, std::memory_order_relaxed);
     room.is_free = room.shared = room.is_crowded = room.is_short = false;
     room.changes.store(0, std::memory_order_relaxed);

@@ -63,10 +63,10 @@ CUresult wait_for_work_on(int gpu) {
   return waited == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : waited;
 }
 
-// Of every GPU that reaches the memory.
+// Of every GPU that may be at work on the memory.
 CUresult wait_for_work(int device) {
   CUresult result = CUDA_SUCCESS;
-  for (std::uint32_t left = reached_by(device); left != 0; left &= left - 1) {
+  for (std::uint32_t left = touched_by(device); left != 0; left &= left - 1) {
     result = wait_for_work_on(std::countr_zero(left));
     if (result != CUDA_SUCCESS) break;
   }
@@ -139,7 +139,7 @@ void count_as_fixed(std::uint64_t token, std::uint64_t bytes, int device) {
 // Nobody may use the views while they are exchanged.
 CUresult make_one_handle(std::uint64_t token, int gpu, CUmemGenericAllocationHandle& handle) {
   const RelaxedCapture relaxed;
-  const session::Hold hold(reached_by(gpu));
+  const session::Hold hold(touched_by(gpu));
   if (!hold.is_alone()) return kNotNow;
   const CUresult waited = wait_for_work(gpu);
   if (waited != CUDA_SUCCESS) return waited;
