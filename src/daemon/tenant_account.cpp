@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <climits>
 #include <cstddef>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -25,9 +27,11 @@ using wire::AccountFile;
 constexpr std::uint64_t kPageMost = std::uint64_t{64}
                                     << 10U;  // of any machine that nvshare runs on
 constexpr std::uint64_t kAccountBytes =
-    (sizeof(AccountFile) + kPageMost - 1) / kPageMost * kPageMost;
+    (sizeof(wire::AccountFileWithPieces) + kPageMost - 1) / kPageMost * kPageMost;
+constexpr std::uint64_t kPiecesAt = offsetof(wire::AccountFileWithPieces, pieces);
 
-std::uint64_t load(std::uint64_t& word) {
+template <class Word>
+Word load(Word& word) {
   return std::atomic_ref(word).load(std::memory_order_relaxed);
 }
 template <class Word>
@@ -46,15 +50,21 @@ std::uint64_t place_of(std::uint32_t slot) {
 Result<TenantAccount> TenantAccount::create() {
   UniqueFd file = NVS_TRY(os::make_memfd("nvshare-account", kAccountBytes));
   NVS_TRY(os::make_pages(file.get(), 0, offsetof(AccountFile, slot)));
+  NVS_TRY(os::make_pages(file.get(), kPiecesAt, sizeof(wire::AccountPieces)));
   os::SharedMapping mapping =
       NVS_TRY(os::SharedMapping::create(file.get(), 0, static_cast<std::size_t>(kAccountBytes)));
   TenantAccount account(std::move(file), std::move(mapping));
   for (std::uint64_t& limit : account.books().limit) store(limit, wire::kUnlimited);
+  store(account.pieces().places, wire::kAccountPieces);
   return account;
 }
 
 AccountFile& TenantAccount::books() const {
   return *std::launder(reinterpret_cast<AccountFile*>(mapping_.data()));
+}
+
+wire::AccountPieces& TenantAccount::pieces() const {
+  return std::launder(reinterpret_cast<wire::AccountFileWithPieces*>(mapping_.data()))->pieces;
 }
 
 Result<std::uint32_t> TenantAccount::take_slot() {
@@ -87,6 +97,20 @@ void TenantAccount::clear_free() {
     if (taken_[slot]) continue;
     for (std::uint64_t& used : books().slot[slot].used) store(used, std::uint64_t{0});
   }
+  const std::uint32_t used = std::min(load(pieces().used), wire::kAccountPieces);
+  for (std::uint32_t i = 0; i < used; ++i) keep_the_living(pieces().piece[i].holders);
+}
+
+// Of a piece that only the dead hold nobody has anything any more.
+void TenantAccount::keep_the_living(std::uint64_t (&holders)[kHolderWords]) const {
+  for (std::uint32_t word = 0; word < kHolderWords; ++word) {
+    std::uint64_t gone = load(holders[word]);
+    for (std::uint64_t left = gone; left != 0; left &= left - 1) {
+      const auto bit = static_cast<std::uint32_t>(std::countr_zero(left));
+      if (taken_[word * wire::kHolderBits + bit]) gone &= ~(std::uint64_t{1} << bit);
+    }
+    if (gone != 0) std::atomic_ref(holders[word]).fetch_and(~gone);
+  }
 }
 
 void TenantAccount::set_limit(core::GpuId gpu, std::optional<std::uint64_t> bytes) {
@@ -94,11 +118,21 @@ void TenantAccount::set_limit(core::GpuId gpu, std::optional<std::uint64_t> byte
 }
 
 std::uint64_t TenantAccount::used(core::GpuId gpu) const {
-  static_assert(wire::kAccountSlots <= UINT64_MAX / kMemoryMost, "the sum fits");
+  static_assert(wire::kAccountSlots + wire::kAccountPieces <= UINT64_MAX / kMemoryMost,
+                "the sum fits");
   std::uint64_t sum = 0;
   for (std::uint32_t slot = 0; slot < slots_; ++slot) {
     if (taken_[slot])
       sum += std::min(load(books().slot[slot].used[core::index_of(gpu)]), kMemoryMost);
+  }
+  const std::uint32_t used = std::min(load(pieces().used), wire::kAccountPieces);
+  for (std::uint32_t i = 0; i < used; ++i) {
+    wire::AccountPiece& piece = pieces().piece[i];
+    const bool is_held = std::any_of(std::begin(piece.holders), std::end(piece.holders),
+                                     [](std::uint64_t& word) { return load(word) != 0; });
+    if (is_held && load(piece.gpu) == core::index_of(gpu)) {
+      sum += std::min(load(piece.bytes), kMemoryMost);
+    }
   }
   return sum;
 }

@@ -40,8 +40,11 @@ class TenantAccount {
  private:
   TenantAccount(UniqueFd file, os::SharedMapping mapping)
       : file_(std::move(file)), mapping_(std::move(mapping)) {}
+  static constexpr std::uint32_t kHolderWords = wire::kAccountSlots / wire::kHolderBits;
   wire::AccountFile& books() const;
+  wire::AccountPieces& pieces() const;
   void clear_free();
+  void keep_the_living(std::uint64_t (&holders)[kHolderWords]) const;
 
   UniqueFd file_;
   os::SharedMapping mapping_;

@@ -25,10 +25,24 @@ constexpr core::TenantId kOwner{1};
 class ClientsView {
  public:
   explicit ClientsView(int fd)
-      : mapping_(*os::SharedMapping::create(fd, 0, sizeof(wire::AccountFile))) {}
-  wire::AccountFile& books() { return *reinterpret_cast<wire::AccountFile*>(mapping_.data()); }
+      : mapping_(*os::SharedMapping::create(fd, 0, sizeof(wire::AccountFileWithPieces))) {}
+  wire::AccountFile& books() { return whole().file; }
+  wire::AccountPieces& pieces() { return whole().pieces; }
+  // As a process adds one.
+  wire::AccountPiece& add(std::uint64_t bytes, std::uint32_t gpu) {
+    wire::AccountPiece& piece = pieces().piece[pieces().used++];
+    piece.bytes = bytes;
+    piece.gpu = gpu;
+    return piece;
+  }
+  static void hold(wire::AccountPiece& piece, std::uint32_t slot) {
+    piece.holders[slot / wire::kHolderBits] |= std::uint64_t{1} << (slot % wire::kHolderBits);
+  }
 
  private:
+  wire::AccountFileWithPieces& whole() {
+    return *reinterpret_cast<wire::AccountFileWithPieces*>(mapping_.data());
+  }
   os::SharedMapping mapping_;
 };
 
@@ -108,6 +122,38 @@ TEST(TenantAccount, WhatIsUsedIsASumOfWordsOfStrangers) {
   EXPECT_EQ(account.used(kFirstGpu), kMemoryMost + 11);
   account.free_slot(first);
   EXPECT_EQ(account.used(kFirstGpu), 11U);
+}
+
+TEST(TenantAccount, WhatIsSharedCountsOnceForAllWhoHoldIt) {
+  TenantAccount account = *TenantAccount::create();
+  ClientsView client(account.fd());
+  EXPECT_EQ(client.pieces().places, wire::kAccountPieces);
+  for (std::uint32_t slot = 0; slot < 70; ++slot) ASSERT_EQ(*account.take_slot(), slot);
+  wire::AccountPiece& piece = client.add(100, 0);
+  client.hold(piece, 3);
+  client.hold(piece, 66);
+  client.hold(client.add(5, wire::kAccountGpus - 1), 66);
+  client.add(1000, 0);  // nobody has it any more
+  EXPECT_EQ(account.used(kFirstGpu), 100U);
+  EXPECT_EQ(account.used(kLastGpu), 5U);
+  account.free_slot(3);
+  EXPECT_EQ(account.used(kFirstGpu), 100U) << "its maker is gone, and the other one has it";
+  account.free_slot(66);
+  EXPECT_EQ(account.used(kFirstGpu), 0U);
+  EXPECT_EQ(account.used(kLastGpu), 0U);
+}
+
+TEST(TenantAccount, NonsenseAboutWhatIsSharedHarmsNobodyElse) {
+  TenantAccount account = *TenantAccount::create();
+  ClientsView client(account.fd());
+  const std::uint32_t slot = *account.take_slot();
+  wire::AccountPiece& piece = client.add(~std::uint64_t{0}, 0);
+  client.hold(piece, slot);
+  client.hold(piece, wire::kAccountSlots - 1);  // nobody
+  client.pieces().used = ~std::uint32_t{0};
+  EXPECT_EQ(account.used(kFirstGpu), kMemoryMost);
+  account.free_slot(slot);
+  EXPECT_EQ(account.used(kFirstGpu), 0U);
 }
 
 TEST(TenantAccount, OnlyItsOwnLockIsFreed) {

@@ -12,7 +12,12 @@ namespace nvs::interposer::account {
 namespace {
 
 using memory::books;
+using memory::Held;
+using memory::PieceName;
 using wire::AccountFile;
+
+// Also where the file ends before: an older daemon's says that it has no places for pieces.
+constexpr std::size_t kMappedBytes = sizeof(wire::AccountFileWithPieces);
 
 constexpr int kNoNumber = -1;
 // Who comes while the process moves from one file to another looks again so often.
@@ -55,6 +60,11 @@ bool find_page(int gpu, Page& page) {
   return page.number != kNoNumber;
 }
 
+wire::AccountPieces& pieces_behind(const AccountFile& file) {
+  auto* const whole = reinterpret_cast<const wire::AccountFileWithPieces*>(&file);
+  return const_cast<wire::AccountPieces&>(whole->pieces);
+}
+
 // What of `limit` nobody has. Never adds up: slots are the words of others.
 bool is_within(const AccountFile& file, int number, std::uint64_t limit, std::uint64_t& left) {
   const std::uint32_t used = read(file.slots);
@@ -68,7 +78,11 @@ bool is_within(const AccountFile& file, int number, std::uint64_t limit, std::ui
     }
     left -= has;
   }
-  return true;
+  // More than is left, if there is any such number, is enough to know.
+  const std::uint64_t shared = memory::bytes_in_pieces(pieces_behind(file), number, left + 1);
+  const bool is_so = shared <= left;
+  left = is_so ? left - shared : 0;
+  return is_so;
 }
 
 // False: the books are kept somewhere else by now.
@@ -94,11 +108,11 @@ bool is_whole(int file) {
 }
 
 long map_file(int file, void* where, int flags) {
-  const long at = os::system_call(SYS_mmap, os::argument(where), sizeof(AccountFile),
+  const long at = os::system_call(SYS_mmap, os::argument(where), kMappedBytes,
                                   PROT_READ | PROT_WRITE, MAP_SHARED | flags, file, 0);
   constexpr long kMaxErrno = 4095;
   if (at < 0 && at >= -kMaxErrno) return 0;
-  os::system_call(SYS_madvise, at, sizeof(AccountFile), MADV_DONTFORK);
+  os::system_call(SYS_madvise, at, kMappedBytes, MADV_DONTFORK);
   return at;
 }
 
@@ -106,6 +120,7 @@ void keep_all_in(AccountFile* file, std::uint32_t slot) {
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     books().keep_at(gpu, place_in(file, slot, number_of(gpu)));
   }
+  books().keep_pieces_at(&pieces_behind(*file), slot);
 }
 
 // What is in its place when it is left stays: to those who are still there it is the latest word.
@@ -119,7 +134,7 @@ void move_to(int file, AccountFile* fresh, std::uint32_t slot) {
     return;
   }
   keep_all_in(before, slot);
-  os::unmap_pages(fresh, sizeof(AccountFile));
+  os::unmap_pages(fresh, kMappedBytes);
 }
 
 // With the number that the GPU had there. Where GPUs change their numbers, another one may have
@@ -156,12 +171,14 @@ void gpu_numbered(int gpu, std::uint32_t number) {
     leave(gpu, books().keep_at(gpu, place_in(file, slot, told)));
   }
   numbers[gpu].store(told + 1, std::memory_order_release);
+  books().number_pieces(gpu, told);
 }
 
 void gpu_unknown(int gpu) {
   if (gpu < 0 || gpu >= gate::kGpusMax) return;
   leave(gpu, books().keep_at(gpu, nullptr));
   numbers[gpu].store(0, std::memory_order_release);
+  books().number_pieces(gpu, kNoNumber);
 }
 
 void daemon_has_none() {
@@ -169,6 +186,7 @@ void daemon_has_none() {
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     numbers[gpu].store(0, std::memory_order_release);
     books().keep_at(gpu, nullptr);
+    books().number_pieces(gpu, kNoNumber);
   }
 }
 
@@ -186,6 +204,52 @@ Verdict reserve(int gpu, std::uint64_t bytes) {
   return Verdict::unlimited;
 }
 
+// Only what is new to the tenant can be too much for it.
+Verdict hold(int gpu, PieceName name, std::uint64_t bytes) {
+  Page page;
+  if (!find_page(gpu, page)) {
+    books().hold_piece(name, gpu, bytes);
+    return Verdict::unlimited;
+  }
+  const FileLock lock(page.file->lock, page.slot + 1);
+  const Held held = books().hold_piece(name, gpu, bytes);
+  if (held == Held::nowhere) return Verdict::unlimited;
+  const std::uint64_t limit = page.limit();
+  std::uint64_t left = 0;
+  const bool is_free = held == Held::joined || limit == wire::kUnlimited || bytes == 0;
+  if (is_free || is_within(*page.file, page.number, limit, left)) return Verdict::reserved;
+  books().drop_piece(name);
+  return Verdict::over;
+}
+
+Verdict learn_size(int gpu, PieceName name, std::uint64_t bytes) {
+  Page page;
+  if (!find_page(gpu, page)) {
+    books().learn_piece_bytes(name, bytes);
+    return Verdict::unlimited;
+  }
+  const FileLock lock(page.file->lock, page.slot + 1);
+  if (!books().learn_piece_bytes(name, bytes)) return Verdict::unlimited;
+  const std::uint64_t limit = page.limit();
+  std::uint64_t left = 0;
+  if (limit == wire::kUnlimited || is_within(*page.file, page.number, limit, left)) {
+    return Verdict::reserved;
+  }
+  books().forget_piece_bytes(name);
+  return Verdict::over;
+}
+
+PieceName share(memory::Space space, std::uint64_t id, PieceName name) {
+  memory::Record record;
+  int device = 0;
+  Page page;
+  if (!books().find_record(space, id, record, device)) return 0;
+  if (!find_page(record.device, page)) return books().share(space, id, name);
+  // With the lock held nobody sees it twice, in its old place and in the new one.
+  const FileLock lock(page.file->lock, page.slot + 1);
+  return books().share(space, id, name);
+}
+
 bool find_limit(int gpu, Limit& limit) {
   Page page;
   return find_page(gpu, page) && find_limit(*page.file, page.number, limit);
@@ -195,7 +259,7 @@ wire::AccountFile* map(int file) {
   return is_whole(file) ? reinterpret_cast<AccountFile*>(map_file(file, nullptr, 0)) : nullptr;
 }
 
-void unmap(wire::AccountFile* file) { os::unmap_pages(file, sizeof(AccountFile)); }
+void unmap(wire::AccountFile* file) { os::unmap_pages(file, kMappedBytes); }
 
 bool find_limit(const wire::AccountFile& file, int number, Limit& limit) {
   const std::uint64_t bytes = read(file.limit[number]);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "interposer/memory/records.h"
 #include "wire/memory_account.h"
 
 namespace nvs::interposer::account {
@@ -29,6 +30,14 @@ enum class Verdict : std::uint8_t {
   over,       // it would be more than the tenant may have
 };
 Verdict reserve(int gpu, std::uint64_t bytes);
+
+// Memory that other processes can have too, which counts once for all of the tenant (ADR-0030).
+// What it made becomes such a piece: the name that it has then, or 0 if it has none.
+memory::PieceName share(memory::Space space, std::uint64_t id, memory::PieceName name);
+// What it opens; 0 bytes: nobody knows, until it is mapped. Unless it is too much, it is held
+// (Books::drop_piece).
+Verdict hold(int gpu, memory::PieceName name, std::uint64_t bytes);
+Verdict learn_size(int gpu, memory::PieceName name, std::uint64_t bytes);
 
 struct Limit {
   std::uint64_t bytes = 0;

@@ -48,14 +48,15 @@ void Books::write_down(const Allocation& allocation, std::size_t row) {
     if (allocation.again == Again::adds_reference && known->kind == allocation.kind) {
       ++known->references;
       charge(device, 0, less);
+      pieces_.drop(allocation.piece);  // the record holds it
       return;
     }
     uncount(*known);
     // What takes its place on the same account does so without a moment in between.
-    if (known->device == device) {
+    if (known->device == device && known->piece == 0) {
       less += known->charged;
     } else {
-      charge(known->device, 0, known->charged);
+      discharge(*known);
     }
     records_.erase(known);
   }
@@ -63,10 +64,11 @@ void Books::write_down(const Allocation& allocation, std::size_t row) {
   if (records_.insert(record, map_) == nullptr) {
     incomplete_ = true;
     charge(device, 0, less);  // nobody would ever give it back
+    pieces_.drop(allocation.piece);
     return;
   }
   count(record, 1);
-  charge(device, record.charged, less);
+  charge(device, record.piece == 0 ? record.charged : 0, less);
 }
 
 Record Books::record_of(const Allocation& allocation, std::size_t row) {
@@ -81,7 +83,10 @@ Record Books::record_of(const Allocation& allocation, std::size_t row) {
   record.kind = allocation.kind;
   record.row = static_cast<std::uint8_t>(row);
   record.device = static_cast<std::int16_t>(device_of(allocation, row));
-  if (is_ours(record)) record.charged = allocation.asked != 0 ? allocation.asked : allocation.bytes;
+  record.piece = allocation.piece;
+  if (is_ours(record) || record.piece != 0) {
+    record.charged = allocation.asked != 0 ? allocation.asked : allocation.bytes;
+  }
   return record;
 }
 
@@ -118,7 +123,7 @@ void Books::put_back(const Taken& taken) {
     return;
   }
   count(record, 0);
-  charge(record.device, record.charged, 0);
+  charge(record);
 }
 
 void Books::retained(std::uint64_t vmm_handle) {
@@ -187,6 +192,7 @@ void Books::after_fork() {
   totals_ = Counts{};
   for (std::uint64_t& bytes : charged_) bytes = 0;
   for (std::uint64_t*& place : kept_at_) place = nullptr;
+  pieces_.forget();
 }
 
 Record* Books::find(Space space, std::uint64_t id) const {
@@ -210,7 +216,7 @@ void Books::count(const Record& record, std::uint64_t allocations) {
 
 void Books::discount(const Record& record) {
   uncount(record);
-  charge(record.device, 0, record.charged);
+  discharge(record);
 }
 
 void Books::uncount(const Record& record) {

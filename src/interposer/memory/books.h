@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "interposer/memory/memory_kind.h"
+#include "interposer/memory/pieces.h"
 #include "interposer/memory/records.h"
 #include "interposer/memory/slot_table.h"
 #include "os/futex_lock.h"
@@ -63,6 +64,7 @@ struct Allocation {
   Owner owner = {};
   std::uint64_t asked = 0;  // by the program, if it was less than these bytes; 0: it was not
   Reserved reserved = {};   // becomes part of what is counted, in the same moment
+  PieceName piece = 0;      // that it is, and that is held for it already
 };
 
 // One reference taken out of the books, for as long as the driver may still refuse to give it up.
@@ -122,6 +124,20 @@ class Books {
   void cancel(const Reserved& reserved);
   std::uint64_t charged(int device) const;
 
+  // Memory that other processes can have too. From now on it counts as a piece of that name, unless
+  // it has one already or there is no place for it; the name it has then, or 0.
+  PieceName share(Space space, std::uint64_t id, PieceName name);
+  Held hold_piece(PieceName name, int device, std::uint64_t bytes);
+  void drop_piece(PieceName name);
+  std::uint64_t piece_bytes(PieceName name) const;
+  // Of a handle that was imported, if nobody has said yet how large its memory is: its piece and
+  // the GPU that it is of.
+  bool find_unsized(std::uint64_t vmm_handle, PieceName& name, int& device) const;
+  bool learn_piece_bytes(PieceName name, std::uint64_t bytes);
+  void forget_piece_bytes(PieceName name);
+  void keep_pieces_at(wire::AccountPieces* file, std::uint32_t slot);
+  void number_pieces(int device, int number);
+
   // The index-th of kOwnersMax + 1 rows, the last of which is the shared one; false if nobody uses
   // it.
   bool row(std::size_t index, OwnerRow& row) const;
@@ -148,6 +164,8 @@ class Books {
   void discount(const Record& record);
   void uncount(const Record& record);  // as that, but for its device's account
   void charge(int device, std::uint64_t more, std::uint64_t less);
+  void charge(const Record& record);
+  void discharge(const Record& record);
   void learn_size(Record& record, std::uint64_t bytes);
   void drop_handle_mapping(const Mapping& mapping);
   void unmap_step_by_step(std::uint64_t begin, std::uint64_t end, Birth before);
@@ -167,6 +185,7 @@ class Books {
   Counts totals_;
   std::uint64_t charged_[kDevicesMax] = {};
   std::uint64_t* kept_at_[kDevicesMax] = {};
+  Pieces pieces_;
 };
 
 // The books of this process.

@@ -28,6 +28,16 @@ void Books::charge(int device, std::uint64_t more, std::uint64_t less) {
   write_to(kept_at_[device], charged_[device]);
 }
 
+void Books::charge(const Record& record) {
+  if (record.piece == 0) return charge(record.device, record.charged, 0);
+  pieces_.hold(record.piece, record.device, record.charged, map_);
+}
+
+void Books::discharge(const Record& record) {
+  if (record.piece == 0) return charge(record.device, 0, record.charged);
+  pieces_.drop(record.piece);
+}
+
 std::uint64_t* Books::keep_at(int device, std::uint64_t* place) {
   const os::FutexGuard guard{lock_};
   if (!is_charged(device)) return nullptr;
@@ -51,6 +61,67 @@ void Books::cancel(const Reserved& reserved) {
 std::uint64_t Books::charged(int device) const {
   const os::FutexGuard guard{lock_};
   return is_charged(device) ? charged_[device] : 0;
+}
+
+// Without an account there is nowhere to count it twice, so that it becomes one at once; in a full
+// account it stays on that of the process.
+PieceName Books::share(Space space, std::uint64_t id, PieceName name) {
+  const os::FutexGuard guard{lock_};
+  Record* const record = find(space, id);
+  if (record == nullptr || record->piece != 0) return record != nullptr ? record->piece : 0;
+  if (record->charged == 0 || !is_charged(record->device)) return 0;
+  const Held held = pieces_.hold(name, record->device, record->charged, map_);
+  if (held == Held::nowhere && kept_at_[record->device] != nullptr) {
+    pieces_.drop(name);
+    return 0;
+  }
+  record->piece = name;
+  charge(record->device, 0, record->charged);
+  return name;
+}
+
+Held Books::hold_piece(PieceName name, int device, std::uint64_t bytes) {
+  const os::FutexGuard guard{lock_};
+  return pieces_.hold(name, device, bytes, map_);
+}
+
+void Books::drop_piece(PieceName name) {
+  const os::FutexGuard guard{lock_};
+  pieces_.drop(name);
+}
+
+std::uint64_t Books::piece_bytes(PieceName name) const {
+  const os::FutexGuard guard{lock_};
+  return pieces_.bytes_of(name);
+}
+
+bool Books::find_unsized(std::uint64_t vmm_handle, PieceName& name, int& device) const {
+  const os::FutexGuard guard{lock_};
+  const Record* const record = find(Space::vmm_handle, vmm_handle);
+  if (record == nullptr || record->piece == 0 || pieces_.bytes_of(record->piece) != 0) return false;
+  name = record->piece;
+  device = record->device;
+  return true;
+}
+
+bool Books::learn_piece_bytes(PieceName name, std::uint64_t bytes) {
+  const os::FutexGuard guard{lock_};
+  return pieces_.learn_bytes(name, bytes);
+}
+
+void Books::forget_piece_bytes(PieceName name) {
+  const os::FutexGuard guard{lock_};
+  pieces_.forget_bytes(name);
+}
+
+void Books::keep_pieces_at(wire::AccountPieces* file, std::uint32_t slot) {
+  const os::FutexGuard guard{lock_};
+  pieces_.keep_at(file, slot);
+}
+
+void Books::number_pieces(int device, int number) {
+  const os::FutexGuard guard{lock_};
+  pieces_.number(device, number);
 }
 
 }  // namespace nvs::interposer::memory

@@ -16,29 +16,31 @@ namespace nvs::interposer::account {
 
 class FakeAccount {
  public:
+  static constexpr std::size_t kBytes = sizeof(wire::AccountFileWithPieces);
+
   explicit FakeAccount(std::uint64_t limit = wire::kUnlimited, std::uint32_t slots = 2)
       : fd_(::memfd_create("account", MFD_CLOEXEC)) {
-    EXPECT_EQ(::ftruncate(fd_, sizeof(wire::AccountFile)), 0);
-    void* at =
-        ::mmap(nullptr, sizeof(wire::AccountFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-    file_ = static_cast<wire::AccountFile*>(at);
+    EXPECT_EQ(::ftruncate(fd_, kBytes), 0);
+    void* at = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+    whole_ = static_cast<wire::AccountFileWithPieces*>(at);
+    file_ = &whole_->file;
+    whole_->pieces.places = wire::kAccountPieces;
     file_->slots = slots;
     set_limit(limit);
   }
   ~FakeAccount() {
-    ::munmap(file_, sizeof(wire::AccountFile));
+    ::munmap(file_, kBytes);
     ::close(fd_);
   }
   FakeAccount(const FakeAccount&) = delete;
   FakeAccount& operator=(const FakeAccount&) = delete;
 
   // To this process.
-  void lend(std::uint32_t slot = 0) const {
-    file_came(::dup(fd_), slot, sizeof(wire::AccountFile));
-  }
+  void lend(std::uint32_t slot = 0) const { file_came(::dup(fd_), slot, kBytes); }
   void set_limit(std::uint64_t limit) {
     for (std::uint64_t& word : file_->limit) std::atomic_ref(word).store(limit);
   }
+  wire::AccountPieces& pieces() const { return whole_->pieces; }
   std::uint64_t used(std::uint32_t slot = 0, int number = 0) const {
     return std::atomic_ref(file_->slot[slot].used[number]).load();
   }
@@ -52,6 +54,7 @@ class FakeAccount {
 
  private:
   int fd_;
+  wire::AccountFileWithPieces* whole_ = nullptr;
   wire::AccountFile* file_;
 };
 

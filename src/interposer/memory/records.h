@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "interposer/memory/memory_kind.h"
+#include "interposer/memory/pieces.h"
 #include "interposer/memory/slot_table.h"
 
 namespace nvs::interposer::memory {
@@ -48,6 +49,7 @@ struct Record {
   std::uint64_t id = 0;
   std::uint64_t bytes = 0;
   std::uint64_t charged = 0;  // what counts against a limit: bytes that the program asked for
+  PieceName piece = 0;        // then it counts there, and not on the process's own account
   std::uint64_t owner_value = 0;
   Birth birth = 0;
   std::uint32_t references = 0;
@@ -63,7 +65,7 @@ struct Record {
   std::uint64_t hash() const { return spread(id + static_cast<std::uint64_t>(space)); }
   bool same_key(const Record& other) const { return id == other.id && space == other.space; }
 };
-static_assert(sizeof(Record) == 56);
+static_assert(sizeof(Record) == 64);
 
 // A range of addresses at which a VMM handle is mapped. The handle's own birth goes with it: the
 // value may mean another memory by the time the mapping ends.

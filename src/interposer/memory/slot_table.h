@@ -31,6 +31,7 @@ class SlotTable {
 
   // The index-th of capacity() places, used or not.
   const Slot& at(std::size_t index) const { return slots_[index]; }
+  Slot& at(std::size_t index) { return slots_[index]; }
 
   // Adds a slot whose key is not there yet; null if no memory can be had for it.
   Slot* insert(const Slot& slot, MapPages map) {

@@ -2,8 +2,10 @@
 // Hooks: virtual memory management, where memory and addresses are apart. The memory belongs to a
 // device, and no context takes it along.
 #include "interposer/memory/hook_support.h"
+#include "interposer/memory/piece_names.h"
 #include "interposer/memory/reservation.h"
 #include "interposer/memory/sample.h"
+#include "interposer/memory/shared_pieces.h"
 #include "interposer/memory/swap/created.h"
 #include "interposer/memory/swap/query.h"
 #include "interposer/memory/swap/solid.h"
@@ -36,6 +38,29 @@ bool reserve(Reservation& reserved, const CUmemLocation& location, std::uint64_t
 bool is_of_ours(std::uint64_t address) {
   swap::Named named;
   return swap::whose(address, named) != swap::Whose::drivers && !named.is_view;
+}
+
+int file_of(const void* os_handle) {
+  return static_cast<int>(reinterpret_cast<std::intptr_t>(os_handle));
+}
+
+// Of a fabric handle the content is what all who share it have in common.
+bool hold_imported(HeldPiece& held, int device, const void* os_handle,
+                   CUmemAllocationHandleType type) {
+  if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+    return held.take_file(device, file_of(os_handle));
+  }
+  if (type != CU_MEM_HANDLE_TYPE_FABRIC) return true;
+  return held.take(device, piece_name_of(os_handle, sizeof(CUmemFabricHandle)), 0);
+}
+
+void note_exported(CUmemGenericAllocationHandle handle, const void* out,
+                   CUmemAllocationHandleType type) {
+  if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+    goes_by_file(Space::vmm_handle, handle, *static_cast<const int*>(out));
+  } else if (type == CU_MEM_HANDLE_TYPE_FABRIC) {
+    goes_by_handle(Space::vmm_handle, handle, out, sizeof(CUmemFabricHandle));
+  }
 }
 
 // A call that needs the driver's own handle.
@@ -83,12 +108,20 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
       real<Row::cuMemImportFromShareableHandle>()(handle, osHandle, shHandleType);
   if (result != CUDA_SUCCESS || handle == nullptr) return result;
   const int device = device_of_handle(*handle);
+  HeldPiece held;
+  if (!hold_imported(held, device, osHandle, shHandleType)) {
+    real<Row::cuMemRelease>()(*handle);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  const std::uint64_t asked = held.bytes();
   books().allocated({.space = Space::vmm_handle,
                      .kind = MemoryKind::ipc,
                      .again = Again::adds_reference,
                      .id = *handle,
                      .bytes = 0,  // the first mapping tells
-                     .owner = device_owner(device)},
+                     .owner = device_owner(device),
+                     .asked = asked,
+                     .piece = held.hand_over()},
                     device);
   return result;
 }
@@ -124,6 +157,7 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAlloc
     return interposer::swap::map_view({ptr, size}, offset, handle, flags);
   }
   if (interposer::swap::has_views({ptr, size})) return CUDA_ERROR_INVALID_VALUE;
+  if (!may_be_mapped(handle, size)) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = real<Row::cuMemMap>()(ptr, size, offset, handle, flags);
   if (result == CUDA_SUCCESS) books().mapped(ptr, size, handle);
   return result;
@@ -167,9 +201,13 @@ CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location
 CUresult cuMemExportToShareableHandle(void* shareableHandle, CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType handleType,
                                       unsigned long long flags) {
-  return with_solid(handle, [&](CUmemGenericAllocationHandle solid) {
+  const CUresult result = with_solid(handle, [&](CUmemGenericAllocationHandle solid) {
     return real<Row::cuMemExportToShareableHandle>()(shareableHandle, solid, handleType, flags);
   });
+  if (result == CUDA_SUCCESS && shareableHandle != nullptr) {
+    note_exported(handle, shareableHandle, handleType);
+  }
+  return result;
 }
 
 CUresult cuMulticastBindMem(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two tenants that share memory by its handle: one makes it and waits, the other one opens it.
-#include <cstring>
 #include <vector>
 
 #include "tests/faults/programs/kit.h"
+#include "tests/faults/programs/passing.h"
 
 namespace nvs::faults {
 namespace {
@@ -14,25 +14,6 @@ constexpr std::size_t kPiece = std::size_t{2} << 20U;  // too large to lie toget
 constexpr std::size_t kOwn = std::size_t{8} << 20U;    // nobody else's
 constexpr std::uint64_t kLongNs = 1'000'000'000;
 constexpr unsigned kLazy = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
-
-std::string text_of(const CUipcMemHandle& handle) {
-  std::string text;
-  for (const char byte : handle.reserved) {
-    text += static_cast<char>('a' + ((byte >> 4) & 15));
-    text += static_cast<char>('a' + (byte & 15));
-  }
-  return text;
-}
-
-CUipcMemHandle handle_of(const char* text) {
-  CUipcMemHandle handle{};
-  if (std::strlen(text) != 2 * sizeof handle.reserved) throw std::runtime_error("no handle");
-  for (char& byte : handle.reserved) {
-    byte = static_cast<char>(((text[0] - 'a') << 4) | (text[1] - 'a'));
-    text += 2;
-  }
-  return handle;
-}
 
 void say_handle(const Gpu& gpu, CUdeviceptr address) {
   CUipcMemHandle handle{};

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include "cuda_api/nvml.h"
 #include "tests/faults/programs/kit.h"
+#include "tests/faults/programs/passing.h"
 
 namespace nvs::faults {
 namespace {
@@ -18,6 +20,7 @@ struct Piece {
   CUdeviceptr address = 0;
   CUmemGenericAllocationHandle handle = 0;
   std::size_t bytes = 0;
+  bool is_opened = false;
 };
 
 using Make = CUresult (*)(const Gpu& gpu, std::size_t bytes, Piece& piece);
@@ -59,6 +62,12 @@ const std::map<std::string, Make> kWays = {
        return gpu->cuMemCreate(&piece.handle, bytes, &prop, 0);
      }},
     {"native", create_native},
+    {"shareable",
+     [](const Gpu& gpu, std::size_t bytes, Piece& piece) {
+       CUmemAllocationProp prop = sim_test::vmm_prop(gpu.device());
+       prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+       return gpu->cuMemCreate(&piece.handle, bytes, &prop, 0);
+     }},
 };
 
 class Holdings {
@@ -77,9 +86,42 @@ class Holdings {
     pieces_.pop_back();
     if (piece.handle != 0) {
       NVS_MUST(gpu_->cuMemRelease(piece.handle));
+    } else if (piece.is_opened) {
+      NVS_MUST(gpu_->cuIpcCloseMemHandle(piece.address));
     } else {
       NVS_MUST(gpu_->cuMemFree_v2(piece.address));
     }
+  }
+  // The last one, to other processes: by a handle, or a descriptor to whoever waits for it.
+  std::string share_last() const {
+    CUipcMemHandle handle{};
+    NVS_MUST(gpu_->cuIpcGetMemHandle(&handle, pieces_.back().address));
+    return text_of(handle);
+  }
+  void send_last(const std::string& name) const {
+    int file = -1;
+    NVS_MUST(gpu_->cuMemExportToShareableHandle(&file, pieces_.back().handle,
+                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    send_file(name, file);
+    ::close(file);
+  }
+  CUresult open(const std::string& text) {
+    Piece piece;
+    piece.is_opened = true;
+    const CUresult result = gpu_->cuIpcOpenMemHandle_v2(&piece.address, handle_of(text),
+                                                        CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+    if (result == CUDA_SUCCESS) pieces_.push_back(piece);
+    return result;
+  }
+  CUresult receive(const std::string& name) {
+    Piece piece;
+    const int file = receive_file(name, [] { say("waiting"); });
+    const CUresult result = gpu_->cuMemImportFromShareableHandle(
+        &piece.handle, reinterpret_cast<void*>(static_cast<std::intptr_t>(file)),
+        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    ::close(file);
+    if (result == CUDA_SUCCESS) pieces_.push_back(piece);
+    return result;
   }
   // Where there is an address: it has to be on the GPU for that.
   void write_all() const {
@@ -145,12 +187,35 @@ void churn(Holdings& holdings, std::size_t bytes) {
   say("churned " + std::to_string(asked) + " " + std::to_string(given));
 }
 
+// Words about memory of other processes, or for them.
+bool obey_sharing(Holdings& holdings, const std::string& word, std::istringstream& words) {
+  const auto next = [&] {
+    std::string name;
+    words >> name;
+    return name;
+  };
+  if (word == "share") {
+    say("handle " + holdings.share_last());
+  } else if (word == "send") {
+    holdings.send_last(next());
+    say("sent");
+  } else if (word == "open") {
+    say("took " + std::to_string(holdings.open(next())));
+  } else if (word == "receive") {
+    say("took " + std::to_string(holdings.receive(next())));
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // A word of the test; false: it was the last.
 bool obey(const Gpu& gpu, Holdings& holdings, const char* nvml, const std::string& line) {
   std::istringstream words(line);
   std::string word;
   words >> word;
   if (word == "stop" || word.empty()) return false;
+  if (obey_sharing(holdings, word, words)) return true;
   if (word == "take") {
     std::string way;
     std::size_t bytes = 0;
@@ -193,7 +258,7 @@ bool obey(const Gpu& gpu, Holdings& holdings, const char* nvml, const std::strin
 }  // namespace
 
 // limits NVML: take WAY BYTES, until BYTES, churn BYTES, die CALL WAY BYTES, write, give, sizes,
-// stop.
+// share, open HANDLE, send NAME, receive NAME, stop.
 int limits(int argc, char** argv) {
   if (argc < 1) return 2;
   const Gpu gpu;
