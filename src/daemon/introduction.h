@@ -23,9 +23,12 @@ inline core::Priority priority_of(wire::u32 wish) {
 
 inline Wishes wishes_of(const wire::Hello& hello) {
   static_assert(sizeof hello.memory_limit == kLimitTextMax + 1);
-  const bool is_of_run = (hello.flags & wire::kLimitsOfRun) != 0;
+  const auto source = [&](wire::HelloFlag of_run) {
+    const bool is_of_run = (hello.flags & (wire::kLimitsOfRun | of_run)) != 0;
+    return is_of_run ? LimitSource::run : LimitSource::environment;
+  };
   return {priority_of(hello.priority), hello.memory_limit, hello.core_limit,
-          is_of_run ? LimitSource::run : LimitSource::environment};
+          source(wire::kMemoryOfRun), source(wire::kCoresOfRun)};
 }
 
 // The tenant as this client would describe it.

@@ -16,7 +16,7 @@ import unittest
 
 from admin_ask import ask_admin
 from daemon_case import DaemonCase
-from wire_client import LIMITS_OF_RUN, PATIENCE_S, encode
+from wire_client import LIMITS_OF_RUN, MEMORY_OF_RUN, PATIENCE_S, encode
 
 GIB = 1 << 30
 UUID = "GPU-00000000-1122-3344-5566-778899aabbcc"
@@ -197,7 +197,7 @@ class Limits(Memory):
     def test_processes_of_a_tenant_have_one_account(self):
         self.start()
         first, books = self.process(1, memory_limit=b"25%", core_limit=b"40")
-        second, same = self.process(1, memory_limit=b"6Gi", flags=LIMITS_OF_RUN)
+        second, same = self.process(1, memory_limit=b"6Gi", flags=MEMORY_OF_RUN)
         _, other = self.process(2)
         self.assertEqual(books.inode, same.inode)
         self.assertNotEqual(books.slot, same.slot)
@@ -214,6 +214,11 @@ class Limits(Memory):
             },
         )
         self.assertEqual(limits[2]["memory"], {"value": None, "source": "none"})
+        for run, flags, cores in ((3, MEMORY_OF_RUN, "environment"), (4, LIMITS_OF_RUN, "run")):
+            process, _ = self.process(run, memory_limit=b"1Gi", core_limit=b"20", flags=flags)
+            limits = self.ask(command="status")["tenants"][-1]["limits"]
+            self.assertEqual([one["source"] for one in limits.values()], ["run", cores])
+            process.close()
         for client in (first, second):
             client.ping(1)
 

@@ -42,7 +42,8 @@ struct Wishes {
   core::Priority priority = core::Priority::normal;
   std::string memory_limit = {};
   std::string core_limit = {};
-  LimitSource source = LimitSource::environment;
+  LimitSource memory_source = LimitSource::environment;
+  LimitSource core_source = LimitSource::environment;
 };
 
 class Node {

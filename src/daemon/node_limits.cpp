@@ -54,16 +54,17 @@ TenantLimits Node::initial_limits(const TenantSettings& settings) const {
 // What is not understood changes nothing, and nobody's program fails for it.
 void Node::bring_limits(Tenant& tenant, const Wishes& wishes) {
   const TenantLimits before = tenant.limits;
-  const auto bring = [&](const char* what, const std::string& text, auto parse, const char* forms) {
+  const auto bring = [&](const char* what, LimitSource source, const std::string& text, auto parse,
+                         const char* forms) {
     if (text.empty()) return;
     if (const auto limit = parse(text)) {
-      tenant.limits.bring(wishes.source, *limit);
+      tenant.limits.bring(source, *limit);
     } else {
-      not_understood(tenant, what, wishes.source, text, forms);
+      not_understood(tenant, what, source, text, forms);
     }
   };
-  bring("memory", wishes.memory_limit, parse_memory, kMemoryForms);
-  bring("core", wishes.core_limit, parse_cores, kCoresForms);
+  bring("memory", wishes.memory_source, wishes.memory_limit, parse_memory, kMemoryForms);
+  bring("core", wishes.core_source, wishes.core_limit, parse_cores, kCoresForms);
   const bool is_first = tenant.clients.size() == 1;
   const bool is_limited = tenant.limits.memory().value || tenant.limits.cores().value;
   const bool is_other = tenant.limits.memory() != before.memory() ||  //

@@ -36,7 +36,7 @@ class NodeLimitsTest : public ::testing::Test {
     Tenant tenant;
     tenant.key = tenant.name = key;
     return node_->join(kStart, core::ClientId{static_cast<std::uint64_t>(client)}, 100, tenant,
-                       {core::Priority::normal, memory, cores, source}, effects_);
+                       {core::Priority::normal, memory, cores, source, source}, effects_);
   }
   void leave(int client) {
     node_->leave(kStart, core::ClientId{static_cast<std::uint64_t>(client)}, effects_);

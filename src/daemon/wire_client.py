@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 SPEC = pathlib.Path(__file__).resolve().parents[2] / "spec" / "wire_messages.def"
 VERSION, OLDEST_VERSION = 2, 1
-PAUSED, LIMITS_OF_RUN, GATE_OPEN = 1, 2, 1  # HelloFlag, UseGpuFlag
+PAUSED, LIMITS_OF_RUN, MEMORY_OF_RUN = 1, 2, 4  # HelloFlag
+GATE_OPEN = 1  # UseGpuFlag
 BOUNDED, AWAITED = 1, 2  # OpenFlag
 GOODBYE_VERSION, GOODBYE_GARBAGE, GOODBYE_TOO_MANY, GOODBYE_STOPPING = 1, 2, 3, 4
 # Only a test that fails waits so long.

@@ -77,7 +77,9 @@ enum class Sender : std::uint8_t { client, daemon };
 
 enum HelloFlag : u32 {
   kPaused = 1,       // an earlier daemon had paused its tenant
-  kLimitsOfRun = 2,  // the limits are what `nvshare run` was told, not what the environment had
+  kLimitsOfRun = 2,  // both limits are what `nvshare run` was told, not what the environment had
+  kMemoryOfRun = 4,  // that of memory is
+  kCoresOfRun = 8,   // that of compute is
 };
 enum class WirePriority : u32 { unset = 0, low = 1, normal = 2, high = 3 };
 enum UseGpuFlag : u32 {

@@ -48,7 +48,10 @@ Settings read_settings(const char* const* environment) {
   settings.disabled = means_yes(disabled);
   settings.debug = means_yes(debug);
   settings.oversubscribe = means_yes(oversubscribe);
-  settings.limits_of_run = means_yes(limits_of_run);
+  // An older `nvshare run` says 1, and means both.
+  const bool is_all = equal(limits_of_run, "1");
+  settings.memory_of_run = is_all || contains(limits_of_run, "memory");
+  settings.cores_of_run = is_all || contains(limits_of_run, "cores");
   return settings;
 }
 

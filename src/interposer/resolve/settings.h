@@ -18,7 +18,9 @@ struct Settings {
   const char* memory_limit = nullptr;   // NVSHARE_GPU_MEMORY_LIMIT, as it is written
   const char* core_limit = nullptr;     // NVSHARE_GPU_CORE_LIMIT
   const char* slot = nullptr;           // NVSHARE_SLOT: parts of GPUs, by the device plugin
-  bool limits_of_run = false;           // NVSHARE_LIMITS_OF_RUN: they are options of `nvshare run`
+  // NVSHARE_LIMITS_OF_RUN: which of them are options of `nvshare run`.
+  bool memory_of_run = false;
+  bool cores_of_run = false;
 };
 
 // Unset, empty and "0" mean no where the answer is yes or no; anything else means yes.

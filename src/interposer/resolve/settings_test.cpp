@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/resolve/settings.h"
 
+#include <utility>
+
 #include <gtest/gtest.h>
 
 namespace nvs::interposer {
@@ -55,9 +57,17 @@ TEST(SettingsTest, LimitsAreTextsAndWhoseTheyAreIsSaidApart) {
       {"NVSHARE_GPU_MEMORY_LIMIT=4Gi", "NVSHARE_GPU_CORE_LIMIT=40", "NVSHARE_LIMITS_OF_RUN=1"});
   EXPECT_STREQ(settings.memory_limit, "4Gi");
   EXPECT_STREQ(settings.core_limit, "40");
-  EXPECT_TRUE(settings.limits_of_run);
+  EXPECT_TRUE(settings.memory_of_run && settings.cores_of_run);
   EXPECT_EQ(read({}).memory_limit, nullptr);
-  EXPECT_FALSE(read({"NVSHARE_LIMITS_OF_RUN=0"}).limits_of_run);
+  const auto whose = [](const char* variable) {
+    const Settings read_so = read({variable});
+    return std::pair(read_so.memory_of_run, read_so.cores_of_run);
+  };
+  EXPECT_EQ(whose("NVSHARE_LIMITS_OF_RUN=0"), std::pair(false, false));
+  EXPECT_EQ(whose("NVSHARE_LIMITS_OF_RUN="), std::pair(false, false));
+  EXPECT_EQ(whose("NVSHARE_LIMITS_OF_RUN=memory"), std::pair(true, false));
+  EXPECT_EQ(whose("NVSHARE_LIMITS_OF_RUN=cores"), std::pair(false, true));
+  EXPECT_EQ(whose("NVSHARE_LIMITS_OF_RUN=memory,cores"), std::pair(true, true));
 }
 
 }  // namespace

@@ -99,7 +99,11 @@ wire::Hello make_hello(const Settings& settings) {
   copy_limit(hello.memory_limit, sizeof hello.memory_limit, settings.memory_limit);
   copy_limit(hello.core_limit, sizeof hello.core_limit, settings.core_limit);
   copy_first(hello.slot, sizeof hello.slot, settings.slot);
-  if (settings.limits_of_run) hello.flags |= wire::kLimitsOfRun;
+  // Older daemons know only of both together.
+  const bool is_both = settings.memory_of_run && settings.cores_of_run;
+  if (is_both) hello.flags |= wire::kLimitsOfRun;
+  if (settings.memory_of_run) hello.flags |= wire::kMemoryOfRun;
+  if (settings.cores_of_run) hello.flags |= wire::kCoresOfRun;
   char arguments[1024] = {};
   const long file = os::open_file("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   if (file >= 0) {

@@ -73,11 +73,13 @@ TEST(Hello, LimitsAreHandedOnAsTheyAreWritten) {
   EXPECT_EQ(make_hello(settings).flags, 0U);
   settings.memory_limit = "1.5 Gi?";
   settings.core_limit = "40";
-  settings.limits_of_run = true;
+  settings.cores_of_run = true;
+  EXPECT_EQ(make_hello(settings).flags, wire::u32{wire::kCoresOfRun});
+  settings.memory_of_run = true;
   const wire::Hello hello = make_hello(settings);
   EXPECT_STREQ(hello.memory_limit, "1.5 Gi?");
   EXPECT_STREQ(hello.core_limit, "40");
-  EXPECT_EQ(hello.flags, wire::u32{wire::kLimitsOfRun});
+  EXPECT_EQ(hello.flags, wire::kLimitsOfRun | wire::kMemoryOfRun | wire::kCoresOfRun);
 }
 
 // What is left of a long number is another number.
