@@ -42,6 +42,8 @@ std::optional<std::uint64_t> parse_unit(std::string_view word) {
   return std::nullopt;
 }
 
+constexpr std::string_view kBoth = " and ";
+
 // How often the unit fits, if it does so exactly, and its name.
 std::string counted(std::uint64_t bytes, std::uint64_t base, std::string_view tail) {
   std::string text = std::to_string(bytes);
@@ -76,6 +78,12 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
 }
 
 std::optional<MemoryAmount> parse_memory(std::string_view text) {
+  if (const std::size_t both = text.find(kBoth); both != std::string_view::npos) {
+    const auto bytes = parse_bytes(text.substr(0, both));
+    const auto percent = parse_cores(text.substr(both + kBoth.size()));
+    if (!bytes || !percent || !text.ends_with('%')) return std::nullopt;
+    return MemoryAmount{*bytes, *percent};
+  }
   if (text.ends_with('%')) {
     const auto percent = parse_cores(text);
     if (!percent) return std::nullopt;
@@ -118,7 +126,7 @@ std::string text_of(const MemoryAmount& amount) {
     text = decimal.size() < binary.size() ? decimal : binary;
   }
   if (amount.percent == 0) return text;
-  return (text.empty() ? "" : text + " and ") + std::to_string(amount.percent) + "%";
+  return (text.empty() ? "" : text + std::string(kBoth)) + std::to_string(amount.percent) + "%";
 }
 
 }  // namespace nvs

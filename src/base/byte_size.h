@@ -27,7 +27,7 @@ struct MemoryAmount {
 // "4Gi", "4096MiB", "1.5Ti": powers of 1024. "4G", "4GB", "500k": powers of 1000, as Kubernetes has
 // it. "4096", "4096B": bytes. 1 byte to 1 PiB; a part of a byte is left off. Nothing else.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
-// The same, or "25%": 1 to 100 percent of the GPU's memory.
+// The same, or "25%": 1 to 100 percent of the GPU's memory; or both, as text_of writes it.
 std::optional<MemoryAmount> parse_memory(std::string_view text);
 // "40" or "40%": 1 to 100.
 std::optional<std::uint32_t> parse_cores(std::string_view text);

@@ -94,7 +94,9 @@ TEST(ByteSize, WhatIsNoSize) {
 TEST(ByteSize, PartsOfAGpu) {
   EXPECT_EQ(parse_memory("25%"), (MemoryAmount{0, 25}));
   EXPECT_EQ(parse_memory("100%"), (MemoryAmount{0, 100}));
-  for (const char* text : {"%", "0%", "101%", "2.5%", "25%%", "-1%", " 1%", "1 %"}) {
+  for (const char* text :
+       {"%", "0%", "101%", "2.5%", "25%%", "-1%", " 1%", "1 %", "4Gi and 25", "4Gi and ",
+        " and 25%", "25% and 4Gi", "4Gi and 25% and 5%", "4Gi 25%"}) {
     EXPECT_EQ(parse_memory(text), std::nullopt) << text;
   }
   EXPECT_EQ(bytes_of({0, 25}, 8 * kGi), 2 * kGi);
@@ -128,10 +130,11 @@ TEST(ByteSize, TextsLoseNothing) {
   const struct {
     MemoryAmount amount;
     const char* text;
-  } cases[] = {{{4 * kGi, 0}, "4Gi"},        {{3 * kGi / 2, 0}, "1536Mi"},
-               {{4'000'000'000, 0}, "4G"},   {{4097, 0}, "4097"},
-               {{500'000, 0}, "500k"},       {{1, 0}, "1"},
-               {{kMemoryMost, 0}, "1024Ti"}, {{0, 25}, "25%"}};
+  } cases[] = {{{4 * kGi, 0}, "4Gi"},         {{3 * kGi / 2, 0}, "1536Mi"},
+               {{4'000'000'000, 0}, "4G"},    {{4097, 0}, "4097"},
+               {{500'000, 0}, "500k"},        {{1, 0}, "1"},
+               {{kMemoryMost, 0}, "1024Ti"},  {{0, 25}, "25%"},
+               {{4 * kGi, 25}, "4Gi and 25%"}};
   for (const auto& [amount, text] : cases) {
     EXPECT_EQ(text_of(amount), text);
     EXPECT_EQ(parse_memory(text), amount) << text;

@@ -165,7 +165,7 @@ class Environment(TemporaryFolder):
         limits = {"NVSHARE_GPU_MEMORY_LIMIT": "4Gi", "NVSHARE_GPU_CORE_LIMIT": "40"}
         self.assertEqual(
             self.difference("--memory", "4Gi", "--cores", "40", variables=inner),
-            {**preload, **limits, "NVSHARE_LIMITS_OF_RUN": "1"},
+            {**preload, **limits, "NVSHARE_LIMITS_OF_RUN": "memory,cores"},
         )
         outer = {**inner, "NVSHARE_GPU_CORE_LIMIT": "40"}
         self.assertEqual(self.difference("--cores", "40", variables=outer), preload)

@@ -91,6 +91,7 @@ Outcome<RunFacts> look_around(const RunOptions& options) {
   facts.inherited_preload = variable("LD_PRELOAD").value_or("");
   facts.inherited_memory = variable("NVSHARE_GPU_MEMORY_LIMIT").value_or("");
   facts.inherited_cores = variable("NVSHARE_GPU_CORE_LIMIT").value_or("");
+  facts.inherited_of_run = variable("NVSHARE_LIMITS_OF_RUN").value_or("");
   facts.ours = NVS_TRY(our_machine());
   facts.library = NVS_TRY(find_library(options, facts.working_folder, facts.ours));
   facts.target = inspect_target(NVS_TRY(find_program(options.command.front(), variable("PATH"))));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_plan.h"
 
+#include <cstdint>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -18,43 +19,86 @@ constexpr const char* kCoresVariable = "NVSHARE_GPU_CORE_LIMIT";
 struct LimitOption {
   const char* option;
   const char* variable;
+  const char* word;              // in NVSHARE_LIMITS_OF_RUN
   const std::string& asked;      // empty: nothing
   const std::string& inherited;  // likewise
-  bool is_understood;            // what is inherited
 };
 
-// Whether the option is what counts. The environment's word is the stronger one, unless it is none.
-bool plan_limit(const LimitOption& limit, RunPlan& plan) {
-  const bool counts = limit.inherited.empty() || !limit.is_understood;
-  if (!limit.inherited.empty() && !limit.is_understood) {
+// Of what an outer run was told and this one: an inner one lowers, and never raises.
+struct Tightest {
+  std::string text;
+  bool is_raising = false;  // what this one was told is more
+};
+
+Tightest tightest_memory(const std::string& outer, const std::string& inner) {
+  const MemoryAmount had = parse_memory(outer).value_or(MemoryAmount{});
+  const MemoryAmount wanted = parse_memory(inner).value_or(had);
+  const MemoryAmount both = tightest(had, wanted);
+  if (both == had) return {outer, wanted != had};
+  return {both == wanted ? inner : text_of(both)};
+}
+
+Tightest tightest_cores(const std::string& outer, const std::string& inner) {
+  const std::uint32_t had = parse_cores(outer).value_or(0);
+  const std::uint32_t wanted = parse_cores(inner).value_or(had);
+  return wanted < had ? Tightest{inner} : Tightest{outer, wanted > had};
+}
+
+enum class Whose : std::uint8_t { nobody, environment, run };
+
+// Who says what counts. The environment's word is the stronger one, unless an outer run put it
+// there.
+template <class Parse, class Choose>
+Whose plan_limit(const LimitOption& limit, const RunFacts& facts, Parse parse, Choose choose,
+                 RunPlan& plan) {
+  Whose whose = Whose::nobody;
+  if (!limit.inherited.empty() && !parse(limit.inherited)) {
     plan.warnings.push_back(
         fmt::format("{}={} in the environment is not understood, and counts "
                     "for nothing",
                     limit.variable, limit.inherited));
+  } else if (!limit.inherited.empty()) {
+    const bool is_of_run = facts.inherited_of_run == "1" ||  // as older ones say of both
+                           facts.inherited_of_run.find(limit.word) != std::string::npos;
+    whose = is_of_run ? Whose::run : Whose::environment;
   }
-  if (limit.asked.empty()) return false;
-  if (counts) {
+  if (limit.asked.empty()) return whose;
+  if (whose == Whose::nobody) {
     plan.environment.push_back({limit.variable, limit.asked});
-  } else if (limit.inherited != limit.asked) {
-    plan.warnings.push_back(fmt::format("{}={} in the environment counts more than {} {}",
-                                        limit.variable, limit.inherited, limit.option,
-                                        limit.asked));
+    return Whose::run;
   }
-  return counts;
+  if (whose == Whose::environment) {
+    if (limit.inherited != limit.asked) {
+      plan.warnings.push_back(fmt::format("{}={} in the environment counts more than {} {}",
+                                          limit.variable, limit.inherited, limit.option,
+                                          limit.asked));
+    }
+    return whose;
+  }
+  const Tightest both = choose(limit.inherited, limit.asked);
+  if (both.text != limit.inherited) plan.environment.push_back({limit.variable, both.text});
+  if (both.is_raising) {
+    plan.warnings.push_back(
+        fmt::format("{} {} counts for nothing: the nvshare run around this one has {} {}, which is "
+                    "less",
+                    limit.option, limit.asked, limit.option, limit.inherited));
+  }
+  return whose;
 }
 
 void plan_limits(const RunOptions& options, const RunFacts& facts, RunPlan& plan) {
-  const LimitOption memory{"--memory", kMemoryVariable, options.memory, facts.inherited_memory,
-                           parse_memory(facts.inherited_memory).has_value()};
-  const LimitOption cores{"--cores", kCoresVariable, options.cores, facts.inherited_cores,
-                          parse_cores(facts.inherited_cores).has_value()};
-  const bool is_memory_ours = plan_limit(memory, plan);
-  const bool is_cores_ours = plan_limit(cores, plan);
-  const bool is_any_inherited = (!is_memory_ours && !facts.inherited_memory.empty()) ||
-                                (!is_cores_ours && !facts.inherited_cores.empty());
-  // Whose words they are, for those who look; of two kinds, it is the environment.
-  if ((is_memory_ours || is_cores_ours) && !is_any_inherited) {
-    plan.environment.push_back({"NVSHARE_LIMITS_OF_RUN", "1"});
+  const LimitOption memory{"--memory", kMemoryVariable, "memory", options.memory,
+                           facts.inherited_memory};
+  const LimitOption cores{"--cores", kCoresVariable, "cores", options.cores, facts.inherited_cores};
+  std::string of_run;
+  const auto note = [&](const LimitOption& limit, Whose whose) {
+    if (whose == Whose::run) of_run += (of_run.empty() ? "" : ",") + std::string(limit.word);
+  };
+  note(memory, plan_limit(memory, facts, parse_memory, tightest_memory, plan));
+  note(cores, plan_limit(cores, facts, parse_cores, tightest_cores, plan));
+  // Whose words they are, for those who look.
+  if (of_run != facts.inherited_of_run) {
+    plan.environment.push_back({"NVSHARE_LIMITS_OF_RUN", of_run});
   }
 }
 

@@ -35,6 +35,7 @@ struct RunFacts {
   // NVSHARE_GPU_MEMORY_LIMIT and NVSHARE_GPU_CORE_LIMIT as they are; empty: not set.
   std::string inherited_memory = {};
   std::string inherited_cores = {};
+  std::string inherited_of_run = {};  // NVSHARE_LIMITS_OF_RUN: which of them an outer run set
 };
 
 RunPlan plan_run(const RunOptions& options, const RunFacts& facts);

@@ -83,9 +83,10 @@ TEST(RunPlan, LimitsGoIntoTheEnvironment) {
   RunOptions wanted = options();
   wanted.memory = "4Gi";
   wanted.cores = "40";
-  EXPECT_EQ(limits_in(plan_run(wanted, facts())), (Variables{{"NVSHARE_GPU_MEMORY_LIMIT", "4Gi"},
-                                                             {"NVSHARE_GPU_CORE_LIMIT", "40"},
-                                                             {"NVSHARE_LIMITS_OF_RUN", "1"}}));
+  EXPECT_EQ(limits_in(plan_run(wanted, facts())),
+            (Variables{{"NVSHARE_GPU_MEMORY_LIMIT", "4Gi"},
+                       {"NVSHARE_GPU_CORE_LIMIT", "40"},
+                       {"NVSHARE_LIMITS_OF_RUN", "memory,cores"}}));
   EXPECT_TRUE(limits_in(plan_run(options(), facts())).empty());
   wanted.disable = true;
   EXPECT_TRUE(limits_in(plan_run(wanted, facts())).empty());
@@ -98,12 +99,13 @@ TEST(RunPlan, LimitsOfTheEnvironmentCountMore) {
   RunFacts seen = facts();
   seen.inherited_memory = "2Gi";
   const RunPlan plan = plan_run(wanted, seen);
-  EXPECT_EQ(limits_in(plan), (Variables{{"NVSHARE_GPU_CORE_LIMIT", "40"}}))
-      << "whose words they are is not said: they are two people's";
+  EXPECT_EQ(limits_in(plan),
+            (Variables{{"NVSHARE_GPU_CORE_LIMIT", "40"}, {"NVSHARE_LIMITS_OF_RUN", "cores"}}))
+      << "each has its own source";
   EXPECT_EQ(plan.warnings,
             std::vector<std::string>{
                 "NVSHARE_GPU_MEMORY_LIMIT=2Gi in the environment counts more than --memory 4Gi"});
-  seen.inherited_memory = "4Gi";  // of an outer run perhaps
+  seen.inherited_memory = "4Gi";
   EXPECT_TRUE(plan_run(wanted, seen).warnings.empty());
   EXPECT_TRUE(plan_run(options(), seen).warnings.empty());
 }
@@ -115,11 +117,61 @@ TEST(RunPlan, ALimitThatIsNotUnderstoodGivesWay) {
   seen.inherited_cores = "lots";
   const RunPlan plan = plan_run(wanted, seen);
   EXPECT_EQ(limits_in(plan),
-            (Variables{{"NVSHARE_GPU_CORE_LIMIT", "40"}, {"NVSHARE_LIMITS_OF_RUN", "1"}}));
+            (Variables{{"NVSHARE_GPU_CORE_LIMIT", "40"}, {"NVSHARE_LIMITS_OF_RUN", "cores"}}));
   const std::vector<std::string> warning = {
       "NVSHARE_GPU_CORE_LIMIT=lots in the environment is not understood, and counts for nothing"};
   EXPECT_EQ(plan.warnings, warning);
   EXPECT_EQ(plan_run(options(), seen).warnings, warning);
+}
+
+TEST(RunPlan, ARunInsideARunLowersAndNeverRaises) {
+  RunOptions wanted = options();
+  wanted.memory = "150Mi";
+  wanted.cores = "60";
+  RunFacts seen = facts();
+  seen.inherited_memory = "1Gi";
+  seen.inherited_cores = "40";
+  for (const char* of_run : {"memory,cores", "1"}) {
+    seen.inherited_of_run = of_run;
+    const RunPlan plan = plan_run(wanted, seen);
+    EXPECT_EQ(limits_in(plan)[0], (Variable{"NVSHARE_GPU_MEMORY_LIMIT", "150Mi"}));
+    EXPECT_EQ(plan.warnings,
+              std::vector<std::string>{"--cores 60 counts for nothing: the nvshare run around this "
+                                       "one has --cores 40, which is less"});
+  }
+  seen.inherited_of_run = "memory,cores";
+  EXPECT_EQ(limits_in(plan_run(wanted, seen)).size(), 1U) << "the rest is said already";
+  EXPECT_TRUE(limits_in(plan_run(options(), seen)).empty());
+  wanted.cores = "40%";
+  wanted.memory = "1024Mi";  // the same
+  EXPECT_TRUE(limits_in(plan_run(wanted, seen)).empty());
+  EXPECT_TRUE(plan_run(wanted, seen).warnings.empty());
+}
+
+// Which is less depends on the GPU.
+TEST(RunPlan, BytesAndPercentOfTwoRunsHoldBoth) {
+  RunOptions wanted = options();
+  wanted.memory = "25%";
+  RunFacts seen = facts();
+  seen.inherited_memory = "4Gi";
+  seen.inherited_of_run = "memory";
+  EXPECT_EQ(limits_in(plan_run(wanted, seen)),
+            (Variables{{"NVSHARE_GPU_MEMORY_LIMIT", "4Gi and 25%"}}));
+  EXPECT_TRUE(plan_run(wanted, seen).warnings.empty());
+}
+
+TEST(RunPlan, WhoseALimitIsIsSaidOfEach) {
+  RunOptions wanted = options();
+  wanted.cores = "20";
+  RunFacts seen = facts();
+  seen.inherited_memory = "1Gi";
+  seen.inherited_of_run = "memory";  // of an outer run
+  EXPECT_EQ(
+      limits_in(plan_run(wanted, seen)),
+      (Variables{{"NVSHARE_GPU_CORE_LIMIT", "20"}, {"NVSHARE_LIMITS_OF_RUN", "memory,cores"}}));
+  seen.inherited_of_run = "";  // of the environment
+  EXPECT_EQ(limits_in(plan_run(wanted, seen)),
+            (Variables{{"NVSHARE_GPU_CORE_LIMIT", "20"}, {"NVSHARE_LIMITS_OF_RUN", "cores"}}));
 }
 
 TEST(RunPlan, DisableStillLoadsTheLibrary) {
