@@ -13,6 +13,7 @@
 #include "daemon/host_setup.h"
 #include "daemon/limits.h"
 #include "daemon/run_processes.h"
+#include "daemon/saved_tenants.h"
 #include "nvml/gpus.h"
 #include "os/clock.h"
 #include "os/process.h"
@@ -62,18 +63,6 @@ std::size_t clients_max(std::size_t fds_per_client, std::size_t reserved) {
   return clients;
 }
 
-// Settings of processes that have ended are nobody's; a number that was given to another process
-// is kept, and harms nobody: the key holds the time of the start too.
-void forget_dead_processes(SavedState& saved) {
-  const std::string_view prefix = "process:";
-  std::erase_if(saved.tenants, [prefix](const auto& entry) {
-    const std::string& key = entry.first;
-    if (!key.starts_with(prefix)) return false;
-    const std::string pid = key.substr(prefix.size(), key.find(':', prefix.size()) - prefix.size());
-    return ::access(("/proc/" + pid).c_str(), F_OK) != 0;
-  });
-}
-
 // It may be a mistake, or a GPU that a client will name.
 void warn_of_unknown(const GpuMemory& memory, const GpuTable& gpus) {
   for (const auto& [uuid, bytes] : memory.by_uuid) {
@@ -110,7 +99,7 @@ tl::expected<Daemon::Parts, std::string> Daemon::make_parts(const Options& optio
     return Problem("cannot read " + options.folder + "/state.json: " + saved.error().message());
   }
   log_lines(Level::warning, "saved settings", remark);
-  forget_dead_processes(*saved);
+  forget_ended_processes(saved->tenants);
   remark.clear();
   TenantIds ids = TenantIds::load(options.folder, remark);
   log_lines(Level::warning, "saved numbers of tenants", remark);

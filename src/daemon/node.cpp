@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "daemon/limits.h"
+#include "daemon/saved_tenants.h"
 #include "daemon/status_words.h"
 
 namespace nvs::daemon {
@@ -17,6 +18,7 @@ Node::Node(const Options& options, SavedState saved, Instant start, const HostVi
     : options_(options),
       saved_(std::move(saved)),
       ids_(std::move(ids)),
+      saved_most_(kSavedTenantsKept),
       start_(start),
       memory_(host.cap_bytes, host.segment_bytes) {}
 
@@ -229,8 +231,18 @@ void Node::bill_earlier(Instant now, core::TenantId tenant, core::GpuId gpu,
   billed = std::max(billed, used);
 }
 
-void Node::save() {
+void Node::forget_ended_tenants() {
   std::erase_if(saved_.tenants, [](const auto& entry) { return entry.second.is_default(); });
+  const auto is_here = [this](const std::string& key) { return clients_.find(key) != nullptr; };
+  forget_ended_processes(saved_.tenants, is_here);
+  if (saved_.tenants.size() <= saved_most_) return;
+  forget_ended_groups(saved_.tenants, is_here);
+  // Where most of them live it is not looked at all processes again for each that is added.
+  saved_most_ = std::clamp(2 * saved_.tenants.size(), kSavedTenantsKept, kSavedTenantsMax);
+}
+
+void Node::save() {
+  forget_ended_tenants();
   const Result<void> saved = save_state(options_.folder, saved_);
   if (saved) return;
   log(Level::error, "settings are in force but could not be saved: a restart would lose them",

@@ -111,6 +111,7 @@ class Node {
   core::Priority initial_priority(const Tenant& tenant, const TenantSettings& settings) const;
   NodeLabels labels(Instant now) const;
   void save();
+  void forget_ended_tenants();
 
   // See node_limits.cpp.
   TenantLimits initial_limits(const TenantSettings& settings) const;
@@ -146,6 +147,7 @@ class Node {
   Options options_;
   SavedState saved_;
   TenantIds ids_;
+  std::size_t saved_most_;  // above so many tenants in it, those that are gone are looked for
   Instant start_;
   core::Scheduler core_;
   Trace trace_;

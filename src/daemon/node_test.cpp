@@ -46,6 +46,25 @@ class NodeTest : public ::testing::Test {
   Effects effects_;
 };
 
+// They would add up until nothing could be saved any more.
+TEST_F(NodeTest, SettingsOfTenantsThatEndedAreNotKept) {
+  SavedState saved;
+  for (std::size_t i = 0; i <= kSavedTenantsMax; ++i) {
+    saved.tenants["run:4294967294:" + std::to_string(i)].paused = true;
+  }
+  saved.tenants["process:" + std::to_string(::getpid()) + ":1"].paused = true;
+  Node node(options_, saved, kStart);
+  const Tenant& tenant =
+      node.join(kStart, core::ClientId{1}, 1, tenant_with("run:4294967294:7"), {}, effects_);
+  node.set_weight(kStart, tenant.id, 50, effects_);
+  std::string remark;
+  const auto kept = load_state(options_.folder, remark);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(remark, "");
+  ASSERT_EQ(kept->tenants.size(), 1U);
+  EXPECT_EQ(kept->tenants.at("run:4294967294:7").weight, 50U);
+}
+
 TEST_F(NodeTest, AGpuCanBeTreatedAsSmallerThanItIs) {
   options_.gpu_memory.each = 1000;
   options_.gpu_memory.by_uuid[{4}] = 2000;

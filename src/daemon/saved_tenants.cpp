@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/saved_tenants.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include "daemon/identity.h"
+
+namespace nvs::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kProcess = "process:";
+constexpr std::string_view kRun = "run:";
+constexpr std::string_view kContainer = "container:";
+constexpr std::string_view kRunVariable = "NVSHARE_RUN=";
+constexpr std::size_t kRunDigits = 16;
+
+// Nothing: it cannot be read, or there is none.
+std::optional<std::string> text_at(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// "process:PID:START"
+bool has_process_ended(std::string_view key, const SystemRoots& roots) {
+  const std::string_view rest = key.substr(kProcess.size());
+  const std::size_t colon = std::min(rest.find(':'), rest.size());
+  const fs::path process = fs::path(roots.proc) / rest.substr(0, colon);
+  const auto stat = text_at(process / "stat");
+  if (!stat) return !fs::exists(process);
+  const auto start = start_time(*stat);
+  return start && colon < rest.size() && std::to_string(*start) != rest.substr(colon + 1);
+}
+
+// Runs that have a process, as keys have them; and users of whom not all could be looked at.
+struct Runs {
+  std::set<std::string, std::less<>> alive;
+  std::set<std::string, std::less<>> hidden_users;
+};
+
+void note_run(const fs::path& process, Runs& runs) {
+  struct stat facts {};
+  if (::stat(process.c_str(), &facts) != 0) return;  // it has ended
+  const std::string user = std::to_string(facts.st_uid);
+  const auto environment = text_at(process / "environ");
+  if (!environment && fs::exists(process)) runs.hidden_users.insert(user);
+  if (!environment) return;
+  // Variables follow each other with a zero in between.
+  for (std::size_t at = 0; at < environment->size();) {
+    const std::size_t end = std::min(environment->find('\0', at), environment->size());
+    const std::string_view entry = std::string_view(*environment).substr(at, end - at);
+    if (entry.starts_with(kRunVariable) && entry.size() == kRunVariable.size() + kRunDigits) {
+      runs.alive.insert(user + ":" + std::string(entry.substr(kRunVariable.size())));
+    }
+    at = end + 1;
+  }
+}
+
+Runs find_runs(const SystemRoots& roots) {
+  Runs runs;
+  std::error_code error;
+  for (fs::directory_iterator next(roots.proc, error), end; !error && next != end;
+       next.increment(error)) {
+    const std::string name = next->path().filename();
+    const bool is_process = name.find_first_not_of("0123456789") == std::string::npos;
+    if (is_process) note_run(next->path(), runs);
+  }
+  if (error) runs.hidden_users.insert("");  // not all were seen
+  return runs;
+}
+
+// "run:UID:RUN"
+bool has_run_ended(std::string_view key, const Runs& runs) {
+  const std::string_view rest = key.substr(kRun.size());
+  const std::string_view user = rest.substr(0, std::min(rest.find(':'), rest.size()));
+  if (runs.hidden_users.contains("") || runs.hidden_users.contains(user)) return false;
+  return !runs.alive.contains(rest);
+}
+
+// Of version 2, and of each controller's of version 1.
+std::vector<fs::path> hierarchies(const SystemRoots& roots) {
+  std::vector<fs::path> all = {roots.cgroups};
+  std::error_code error;
+  for (fs::directory_iterator next(roots.cgroups, error), end; !error && next != end;
+       next.increment(error)) {
+    if (next->is_directory(error)) all.push_back(next->path());
+  }
+  return all;
+}
+
+bool is_in(const std::vector<fs::path>& places, std::string_view path) {
+  return std::any_of(places.begin(), places.end(), [&](const fs::path& place) {
+    std::error_code error;
+    return fs::exists(place.string() + std::string(path), error) || error;
+  });
+}
+
+// Whether paths of /proc/PID/cgroup can be found there at all: its own can.
+bool sees_cgroups(const std::vector<fs::path>& places, const SystemRoots& roots) {
+  const auto own = text_at(fs::path(roots.proc) / "self/cgroup");
+  if (!own) return false;
+  const std::size_t begin = own->find(":/");
+  if (begin == std::string::npos) return false;
+  const std::size_t end = std::min(own->find('\n', begin), own->size());
+  const std::string path = own->substr(begin + 1, end - begin - 1);
+  // All hierarchies have a root, whoever sees them, so that it says nothing.
+  return path.size() > 1 && path.find("/..") == std::string::npos && is_in(places, path);
+}
+
+}  // namespace
+
+void forget_ended_processes(TenantSettingsByKey& tenants, const IsHere& is_here,
+                            const SystemRoots& roots) {
+  std::erase_if(tenants, [&](const auto& entry) {
+    if (!entry.first.starts_with(kProcess) || (is_here && is_here(entry.first))) return false;
+    return has_process_ended(entry.first, roots);
+  });
+}
+
+void forget_ended_groups(TenantSettingsByKey& tenants, const IsHere& is_here,
+                         const SystemRoots& roots) {
+  const Runs runs = find_runs(roots);
+  const std::vector<fs::path> places = hierarchies(roots);
+  const bool is_seen = sees_cgroups(places, roots);
+  std::erase_if(tenants, [&](const auto& entry) {
+    const std::string_view key = entry.first;
+    if (is_here(entry.first)) return false;
+    if (key.starts_with(kRun)) return has_run_ended(key, runs);
+    if (!key.starts_with(kContainer) || !is_seen) return false;
+    const std::string_view path = key.substr(kContainer.size());
+    return path.find("/..") == std::string_view::npos && !is_in(places, path);
+  });
+}
+
+}  // namespace nvs::daemon
