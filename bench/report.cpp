@@ -39,7 +39,7 @@ Line line_of(const Row& row) {
   return {row.what,
           format_value(row.value.median),
           row.unit,
-          row.facts ? format_value(*row.facts) : "",
+          row.facts ? format_value(*row.facts) : row.facts_word,
           row.target ? format_target(*row.target) : "",
           verdict_text(judge(row))};
 }
@@ -131,6 +131,7 @@ std::string render_json(const Heading& heading, const Row& row) {
   }
   object["valid"] = valid(row);
   object["facts"] = number_or_null(row.facts);
+  if (!row.facts_word.empty()) object["facts"] = row.facts_word;
   object["low"] = number_or_null(row.value.low);
   object["high"] = number_or_null(row.value.high);
   object["overrun"] = number_or_null(row.overrun);

@@ -66,6 +66,15 @@ class Terminal {
   std::FILE* stream_ = nullptr;
 };
 
+TEST(Report, AWordStandsWhereFactsHaveNoFigure) {
+  Row row = plain();
+  row.facts = std::nullopt;
+  row.facts_word = "alike";
+  EXPECT_EQ(render_row(row, "Copies"),
+            "  host to device                                55.20 GB/s           alike\n");
+  EXPECT_EQ(nlohmann::json::parse(render_json(kHeading, row))["facts"], "alike");
+}
+
 TEST(Report, ValuesKeepAboutFourDigits) {
   EXPECT_EQ(format_value(0), "0");
   EXPECT_EQ(format_value(0.18), "0.180");

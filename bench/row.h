@@ -29,6 +29,7 @@ struct Row {
   std::optional<double> facts;  // the measured figure that this one is compared with
   std::optional<Target> target;
   std::optional<double> overrun;  // simulator only: lateness over modelled time
+  std::string facts_word = {};    // in place of a figure, where FACTS.md has none of the same unit
 };
 
 enum class Verdict { kNone, kMet, kMissed, kInvalid };

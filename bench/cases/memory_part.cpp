@@ -105,10 +105,10 @@ void MemoryPart::add_count(const std::string& what, const std::vector<double>& v
 
 void MemoryPart::add(const std::string& what, const std::vector<double>& values,
                      const std::string& unit, std::optional<Target> target,
-                     std::optional<double> facts) {
+                     std::optional<double> facts, const std::string& facts_word) {
   const std::optional<double> overrun =
       machine().simulated() ? std::optional(overrun_) : std::nullopt;
-  bench_.report.add({section_, what, summarize(values), unit, facts, target, overrun});
+  bench_.report.add({section_, what, summarize(values), unit, facts, target, overrun, facts_word});
 }
 
 void MemoryPart::show(const std::vector<workloads::Tenant>& ended) {

@@ -68,7 +68,8 @@ class MemoryPart {
                  const std::string& unit, std::optional<Target> target = std::nullopt);
   // What was timed.
   void add(const std::string& what, const std::vector<double>& values, const std::string& unit,
-           std::optional<Target> target = std::nullopt, std::optional<double> facts = std::nullopt);
+           std::optional<Target> target = std::nullopt, std::optional<double> facts = std::nullopt,
+           const std::string& facts_word = {});
   // The runner's table of tenants that ran, above the rows.
   void show(const std::vector<workloads::Tenant>& ended);
 
