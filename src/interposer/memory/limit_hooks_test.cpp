@@ -219,6 +219,37 @@ TEST_F(LimitHooksTest, MemoryOfAPoolCountsWhereThePoolIs) {
   EXPECT_EQ(account.used(0, 0), kBytes);
 }
 
+TEST_F(LimitHooksTest, TheHeapOfKernelsCountsAboveItsUsualSize) {
+  static CUresult says;
+  says = CUDA_SUCCESS;
+  set_real_for_test<Row::cuCtxSetLimit>([](CUlimit, size_t) { return says; });
+  constexpr std::size_t kUsual = std::size_t{8} << 20U;
+  const auto set = [](std::size_t bytes) {
+    return hooks::cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, bytes);
+  };
+  const FakeAccount account(10 * kUsual);
+  join(account);
+  EXPECT_EQ(set(kUsual), CUDA_SUCCESS);
+  EXPECT_EQ(hooks::cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 100 * kUsual), CUDA_SUCCESS);
+  EXPECT_EQ(account.used(), 0U) << "every context has it";
+  EXPECT_EQ(set(10 * kUsual + 1), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(set(6 * kUsual), CUDA_SUCCESS);
+  EXPECT_EQ(account.used(), 6 * kUsual);
+  EXPECT_EQ(set(10 * kUsual), CUDA_SUCCESS) << "in place of what it was";
+  EXPECT_EQ(account.used(), 10 * kUsual);
+  says = CUDA_ERROR_INVALID_VALUE;  // kernels have been launched that use it
+  EXPECT_EQ(set(2 * kUsual), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(account.used(), 10 * kUsual);
+  says = CUDA_SUCCESS;
+  EXPECT_EQ(set(1), CUDA_SUCCESS);
+  EXPECT_EQ(account.used(), 0U);
+  EXPECT_EQ(set(2 * kUsual), CUDA_SUCCESS);
+  OwnerRow last;
+  books().ended({OwnerType::context, kContext}, books().now(), last);
+  EXPECT_EQ(account.used(), 0U) << "it goes with its context";
+  forget<Row::cuCtxSetLimit>();
+}
+
 TEST_F(LimitHooksTest, WhatIsWrongTheDriverTells) {
   const FakeAccount account(1);
   join(account);

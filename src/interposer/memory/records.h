@@ -19,6 +19,7 @@ enum class Space : std::uint8_t {
   array,
   mipmapped_array,
   external_memory,
+  heap,  // by its context
 };
 
 // Whose memory it is: a context's, or that of a device, which no context takes along when it goes
