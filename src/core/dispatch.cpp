@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/accounts.h"
 #include "core/choice.h"
 #include "core/gangs.h"
 #include "core/readiness.h"
@@ -94,6 +95,8 @@ void dispatch(Node& node, Gpu& gpu) {
   gpu.account(node.now);
   if (gpu.quota.capped > 0) enforce_caps(node, gpu);
   manage_memory(node, gpu);
+  // If turns in memory have begun or ended with that, those that save up wait for more or less.
+  if (gpu.quota.capped > 0 && period_of(gpu) != gpu.quota.period) enforce_caps(node, gpu);
   Seat* const waker = std::exchange(gpu.waker, nullptr);
   Seat* const earlier = std::exchange(gpu.put_off, nullptr);
   gpu.try_again.reset();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks NVML once in a while how much memory of each GPU is free, and how busy it is. A thread does: while the driver
-// makes memory for others the answer takes long (on an H200 up to 144 ms, else 5 us), and no window
-// must wait for that.
+// Asks NVML once in a while how much memory of each GPU is free, and how busy it is. A thread does:
+// while the driver makes memory for others the answer takes long (on an H200 up to 144 ms, else 5
+// us), and no window must wait for that.
 #pragma once
 
 #include <condition_variable>

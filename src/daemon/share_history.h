@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much of a GPU's time a tenant had lately, looked at once a second, for a minute. That is what
-// it was billed, but for two cases. One that is alone is asked nothing, and billed for as long as it
-// has its window: there the GPU's own word counts if that is less. And where several are billed for
-// the same time (they run at once), each had its part of it.
+// it was billed, but for two cases. One that is alone is asked nothing, and billed for as long as
+// it has its window: there the GPU's own word counts if that is less. And where several are billed
+// for the same time (they run at once), each had its part of it.
 #pragma once
 
 #include <cstddef>
