@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/run_processes.h"
 
-#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <string_view>
@@ -9,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "daemon/environment_text.h"
 #include "daemon/limits.h"
 #include "os/file_text.h"
 
@@ -34,15 +34,13 @@ bool is_of_run(std::string_view environment, std::string_view folder) {
   constexpr std::string_view kRun = "NVSHARE_RUN=";
   bool has_folder = false;
   bool has_run = false;
-  while (!environment.empty()) {
-    const std::string_view one = environment.substr(0, environment.find('\0'));
+  for_each_variable(environment, [&](std::string_view one) {
     if (one.starts_with(kFolder)) {
       has_folder = without_slashes(one.substr(kFolder.size())) == folder;
     } else if (one.starts_with(kRun)) {
       has_run = one.size() > kRun.size();
     }
-    environment.remove_prefix(std::min(one.size() + 1, environment.size()));
-  }
+  });
   return has_folder && has_run;
 }
 

@@ -13,6 +13,7 @@
 
 #include <sys/stat.h>
 
+#include "daemon/environment_text.h"
 #include "daemon/identity.h"
 
 namespace nvs::daemon {
@@ -57,15 +58,11 @@ void note_run(const fs::path& process, Runs& runs) {
   const auto environment = text_at(process / "environ");
   if (!environment && fs::exists(process)) runs.hidden_users.insert(user);
   if (!environment) return;
-  // Variables follow each other with a zero in between.
-  for (std::size_t at = 0; at < environment->size();) {
-    const std::size_t end = std::min(environment->find('\0', at), environment->size());
-    const std::string_view entry = std::string_view(*environment).substr(at, end - at);
+  for_each_variable(*environment, [&](std::string_view entry) {
     if (entry.starts_with(kRunVariable) && entry.size() == kRunVariable.size() + kRunDigits) {
       runs.alive.insert(user + ":" + std::string(entry.substr(kRunVariable.size())));
     }
-    at = end + 1;
-  }
+  });
 }
 
 Runs find_runs(const SystemRoots& roots) {
