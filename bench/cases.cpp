@@ -18,7 +18,9 @@ namespace nvs::bench {
 const std::vector<const Case*>& all_cases() {
   static const DriverCase driver;
   static const OverheadCase overhead;
+  static const OverheadPythonCase overhead_python;
   static const PairCase pair;
+  static const PairPythonCase pair_python;
   static const LatencyCase latency;
   static const IdleCase idle;
   static const RecoverCase recover;
@@ -32,9 +34,12 @@ const std::vector<const Case*>& all_cases() {
   static const QuotaPythonCase quota_python;
   static const SeedsCase seeds;
   static const ScaleCase scale;
-  static const std::vector<const Case*> cases = {
-      &driver, &overhead, &pair,       &latency,     &idle,         &recover,      &fits,  &oversub,
-      &swap,   &quota,    &quota_high, &quota_alone, &quota_shapes, &quota_python, &seeds, &scale};
+  static const std::vector<const Case*> cases = {&driver,       &overhead,    &overhead_python,
+                                                 &pair,         &pair_python, &latency,
+                                                 &idle,         &recover,     &fits,
+                                                 &oversub,      &swap,        &quota,
+                                                 &quota_high,   &quota_alone, &quota_shapes,
+                                                 &quota_python, &seeds,       &scale};
   return cases;
 }
 

@@ -69,8 +69,7 @@ void declare(CLI::App& app, Options& options) {
                  "the libnvshare.so to measure ($NVSHARE_LIBRARY, else the one built beside)")
       ->type_name("FILE");
   app.add_option("--python", options.python,
-                 "also measure PyTorch with the tq.py of this folder (pair, latency, overhead,\n"
-                 "quota-python)")
+                 "the folder of tq.py: for the cases in PyTorch, and more rows of latency")
       ->type_name("FOLDER");
   app.add_option("--gpus", options.simulator.gpus, "simulated GPUs (1, or what the case needs)")
       ->type_name("N");

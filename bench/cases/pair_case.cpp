@@ -168,18 +168,15 @@ void add_rows(Sharing& sharing, const Run& run, const std::string& who, Judged j
 void PairCase::run(const Bench& bench) const {
   using namespace pair_case;
   const PairPlan plan = pair_plan_for(bench);
-  Progress progress(name(), steps(plan) + python_steps(bench));
+  Progress progress(name(), steps(plan));
   Sharing sharing(bench, progress);
   sharing.step("kernels and tenants");
   for (std::size_t i = 0; i < plan.kinds; ++i) {
     sharing.add_load(kKinds.at(i).work, kKinds.at(i).kernel_s);
   }
-  {
-    Pairs pairs(sharing, plan);
-    for (std::size_t load = 0; load < plan.kinds; ++load) pairs.measure(load);
-    pairs.measure_requests(0);
-  }
-  measure_python_pairs(sharing);
+  Pairs pairs(sharing, plan);
+  for (std::size_t load = 0; load < plan.kinds; ++load) pairs.measure(load);
+  pairs.measure_requests(0);
 }
 
 }  // namespace nvs::bench

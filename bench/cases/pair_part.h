@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the case `pair` share: when tenants count as having lost nothing, and as equal.
+// What the cases `pair` and `pair-python` share: when tenants count as having lost
+// nothing, and as equal.
 #pragma once
 
 #include <string>
@@ -24,9 +25,5 @@ struct Run {
 };
 enum class Judged { nothing, total, total_and_shares };
 void add_rows(Sharing& sharing, const Run& run, const std::string& who, Judged judged);
-
-// PyTorch's matmul and add as tenants; nothing if no folder of programs was given.
-void measure_python_pairs(Sharing& sharing);
-int python_steps(const Bench& bench);
 
 }  // namespace nvs::bench::pair_case

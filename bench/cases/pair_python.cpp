@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of PyTorch processes: loading PyTorch takes longer than measuring it, so each is loaded
-// once and works when it is its turn.
+// The case `pair-python`. Pairs of PyTorch processes: loading PyTorch takes longer than measuring
+// it, so each is loaded once and works when it is its turn.
 #include <array>
 #include <memory>
 
 #include <fmt/format.h>
 
+#include "bench/cases/pair_case.h"
 #include "bench/cases/pair_part.h"
 #include "bench/python_program.h"
 #include "bench/python_turns.h"
 
-namespace nvs::bench::pair_case {
+namespace nvs::bench {
+namespace pair_case {
 namespace {
 
 constexpr std::array<const char*, 2> kPythonKinds = {"mm", "add"};
@@ -95,18 +97,22 @@ class PythonPairs {
   Processes shared_;
 };
 
-}  // namespace
-
 int python_steps(const Bench& bench) {
-  if (bench.python.empty()) return 0;
   const auto each_round = static_cast<int>(1 + 2 * kPythonTenantCounts.size());
   return static_cast<int>(kPythonKinds.size()) * (1 + python_plan_for(bench).rounds * each_round);
 }
 
-void measure_python_pairs(Sharing& sharing) {
+}  // namespace
+}  // namespace pair_case
+
+void PairPythonCase::run(const Bench& bench) const {
+  using namespace pair_case;
+  expect_python(bench);
+  Progress progress(name(), python_steps(bench));
+  Sharing sharing(bench, progress);
   const std::unique_ptr<PythonPrograms> python = python_programs(sharing);
   if (!python) return;
   for (const char* kind : kPythonKinds) PythonPairs(sharing, *python, kind).measure();
 }
 
-}  // namespace nvs::bench::pair_case
+}  // namespace nvs::bench

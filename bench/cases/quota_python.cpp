@@ -10,7 +10,6 @@
 
 #include "bench/cases/quota_case.h"
 #include "bench/cases/quota_part.h"
-#include "bench/failure.h"
 #include "bench/python_program.h"
 
 namespace nvs::bench {
@@ -96,7 +95,7 @@ class PythonCaps {
 
 void QuotaPythonCase::run(const Bench& bench) const {
   using namespace quota_case;
-  if (bench.python.empty()) throw Failure("name the folder of tq.py: --python FOLDER");
+  expect_python(bench);
   Progress progress(name(), 4 * static_cast<int>(kPythonKinds.size()));
   Sharing sharing(bench, progress, daemon_options(bench));
   const std::unique_ptr<PythonPrograms> python = python_programs(sharing);

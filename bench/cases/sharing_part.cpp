@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cases/sharing_part.h"
 
+#include "bench/failure.h"
+
 namespace nvs::bench {
 
 Sharing::Sharing(const Bench& bench, Progress& progress, const std::vector<std::string>& options)
@@ -43,6 +45,10 @@ void Sharing::add(const std::string& what, const std::vector<double>& values,
   const std::optional<double> overrun =
       machine().simulated() ? std::optional(overrun_) : std::nullopt;
   bench_.report.add({section_, what, summarize(values), unit, std::nullopt, target, overrun});
+}
+
+void expect_python(const Bench& bench) {
+  if (bench.python.empty()) throw Failure("name the folder of tq.py: --python FOLDER");
 }
 
 std::unique_ptr<PythonPrograms> python_programs(Sharing& sharing) {

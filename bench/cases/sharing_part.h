@@ -88,6 +88,8 @@ class Sharing {
   double overrun_ = 0;
 };
 
+// Throws Failure if the command line names no folder of PyTorch's programs.
+void expect_python(const Bench& bench);
 // PyTorch's programs; null if the command line names none, or if this machine cannot run them,
 // which is noted.
 std::unique_ptr<PythonPrograms> python_programs(Sharing& sharing);
