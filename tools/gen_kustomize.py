@@ -15,6 +15,7 @@ HEADER = "# Written by tools/gen_kustomize.py from the chart; change deploy/helm
 # Which of the chart's files, with which values, go where.
 BASE_FILES = ("scheduler.yaml", "device-plugin.yaml", "rbac.yaml", "quota.yaml")
 NODE_LABELS = {"nodeLabels": "nfd"}
+OPENSHIFT = {"openshift": {"scc": "privileged"}}
 MONITORING = {"metrics": {"enabled": True, "serviceMonitor": {"enabled": True}}}
 
 sys.path.insert(0, str(ROOT / "tools/helm"))
@@ -65,6 +66,12 @@ def cleanup_patch(old, new):
     return patch
 
 
+def bindings_of_scc(manifests):
+    """Who may use OpenShift's security context constraints."""
+    role = "system:openshift:scc:" + OPENSHIFT["openshift"]["scc"]
+    return [one for one in manifests if one.get("roleRef", {}).get("name") == role]
+
+
 def files():
     """The text of each file that is generated, by path."""
     import chart  # needs python3-yaml
@@ -78,6 +85,10 @@ def files():
     labelled = cleanup_of(chart, nvshare.render(NODE_LABELS, Service="kustomize"))
     patch = cleanup_patch(cleanup, labelled)
     yield KUSTOMIZE / "overlays/node-labels/cleanup/cleanup.yaml", dump([patch])
+    texts = nvshare.render(OPENSHIFT, Service="kustomize")
+    for name, folder in (("rbac.yaml", ""), ("cleanup.yaml", "cleanup/")):
+        scc = bindings_of_scc(chart.load_documents(texts[name]))
+        yield KUSTOMIZE / f"overlays/openshift/{folder}scc.yaml", write_yaml(scc)
     texts = nvshare.render(MONITORING, ["monitoring.coreos.com/v1"], Service="kustomize")
     monitoring = chart.load_documents(texts["monitoring.yaml"])
     yield KUSTOMIZE / "overlays/monitoring/monitoring.yaml", write_yaml(monitoring)

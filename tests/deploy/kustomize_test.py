@@ -67,7 +67,8 @@ class Kustomize(DeployCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("deprecated", done.stderr)
         manifests = chart.load_documents(done.stdout)
-        self.assert_valid(manifests)
+        # OpenShift itself has this role.
+        self.assert_valid(manifests, [("ClusterRole", "system:openshift:scc:privileged")])
         return manifests
 
     def of_the_chart(self, values):
@@ -131,6 +132,19 @@ class Kustomize(DeployCase):
         rendered = self.chart.manifests(values, Service="kustomize")
         of_chart = self.one(rendered, "DaemonSet", "nvshare-cleanup")
         self.assertEqual(pods["spec"], of_chart["spec"])
+
+    def test_openshift(self):
+        values = {"openshift": {"scc": "privileged"}, "seLinuxOptions": {"type": "spc_t"}}
+        self.assert_is_the_chart("overlays/openshift", values)
+        manifests = self.render("overlays/openshift/cleanup")
+        rendered = self.chart.manifests(values, Service="kustomize")
+        of_chart = self.one(rendered, "DaemonSet", "nvshare-cleanup")
+        self.assertEqual(self.one(manifests, "DaemonSet")["spec"], of_chart["spec"])
+        of_chart = self.one(rendered, "RoleBinding", "nvshare-cleanup-scc")
+        binding = self.one(manifests, "RoleBinding")
+        self.assertEqual(
+            [binding["roleRef"], binding["subjects"]], [of_chart["roleRef"], of_chart["subjects"]]
+        )
 
     def test_patch_of_what_has_changed_fails(self):
         """Rather than changing another argument."""
