@@ -39,8 +39,9 @@ EffectiveLimit<Value> lowest_of_untrusted(const Words<Value>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const LimitWord<Value>& word = words[i];
     if (word.kind != LimitWord<Value>::Kind::set) continue;
-    const bool is_lower = !lowest.value || lower_of(*lowest.value, word.value) != *lowest.value;
-    if (is_lower) lowest = {word.value, static_cast<LimitSource>(i)};
+    // Of bytes and percent, which cannot be compared, both hold.
+    const Value both = lowest.value ? lower_of(*lowest.value, word.value) : word.value;
+    if (both != lowest.value) lowest = {both, static_cast<LimitSource>(i)};
   }
   return lowest;
 }

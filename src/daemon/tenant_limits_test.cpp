@@ -116,5 +116,20 @@ TEST(TenantLimits, WhoIsNotTrustedLowersAndDoesNotRaise) {
   EXPECT_EQ(limits.cores(), (EffectiveLimit<std::uint32_t>{std::nullopt, LimitSource::annotation}));
 }
 
+// Which is less depends on the GPU.
+TEST(TenantLimits, BytesAndPercentOfWhoIsNotTrustedBothHold) {
+  constexpr std::uint64_t kFourGi = 4ULL << 30U;
+  TenantLimits limits;
+  limits.say(LimitSource::defaults, MemoryWord::of({kFourGi, 0}));
+  limits.bring(LimitSource::environment, MemoryAmount{0, 100});
+  limits.set_trust(TenantLimits::Trust::none);
+  EXPECT_EQ(limits.memory().value, (MemoryAmount{kFourGi, 100}));
+  limits.say(LimitSource::annotation, MemoryWord::of({1024 * kFourGi, 0}));
+  EXPECT_EQ(limits.memory().value, (MemoryAmount{kFourGi, 100}));
+  limits.say(LimitSource::annotation, MemoryWord::of({0, 50}));
+  EXPECT_EQ(limits.memory(),
+            (EffectiveLimit<MemoryAmount>{MemoryAmount{kFourGi, 50}, LimitSource::annotation}));
+}
+
 }  // namespace
 }  // namespace nvs::daemon
