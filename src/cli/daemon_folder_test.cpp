@@ -2,6 +2,7 @@
 #include "cli/daemon_folder.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/test_folder.h"
@@ -26,6 +27,24 @@ TEST(DaemonFolder, IsInTmpWhereTheVariableIsNoUse) {
   }
   EXPECT_EQ(user_folder(runtime, ::geteuid() + 1),
             "/tmp/nvshare-" + std::to_string(::geteuid() + 1));
+}
+
+TEST(DaemonFolder, IsOursOnlyIfNobodyElseCouldHaveMadeWhatIsInIt) {
+  const TestFolder folder;
+  EXPECT_EQ(why_not_ours(folder.path("none")), std::nullopt);
+  const std::string ours = folder.path("ours");
+  ASSERT_EQ(::mkdir(ours.c_str(), 0700), 0);
+  EXPECT_EQ(why_not_ours(ours), std::nullopt);
+  ASSERT_EQ(::chmod(ours.c_str(), 0755), 0);
+  EXPECT_EQ(why_not_ours(ours), std::nullopt);
+  ASSERT_EQ(::chmod(ours.c_str(), 0775), 0);
+  EXPECT_EQ(why_not_ours(ours), "other users may write to it");
+  const std::string link = folder.path("link");
+  ASSERT_EQ(::symlink(ours.c_str(), link.c_str()), 0);
+  EXPECT_EQ(why_not_ours(link), "it is a link or a file");
+  if (::geteuid() != 0) return;
+  ASSERT_EQ(::chown(ours.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(why_not_ours(ours), "it belongs to another user");
 }
 
 TEST(DaemonFolder, HasTwoSockets) {

@@ -112,25 +112,18 @@ Outcome<std::string> find_daemon(const std::string& program_folder,
                  "--no-daemon");
 }
 
+Outcome<void> check_folder(const std::string& folder) {
+  if (const auto why = why_not_ours(folder)) return bad_folder(folder, *why);
+  return {};
+}
+
 Outcome<void> prepare_folder(const std::string& folder) {
   if (!folder.starts_with('/')) return bad_folder(folder, "it is not an absolute path");
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return failure("cannot make the folder " + folder + because(errno) +
                    "; name another one in NVSHARE_FOLDER");
   }
-  // Opened first and looked at then, so that what is looked at is what is there.
-  const UniqueFd fd{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
-  if (!fd) {
-    const bool odd = errno == ENOTDIR || errno == ELOOP;
-    return bad_folder(folder, odd ? "it is a link or a file" : std::strerror(errno));
-  }
-  struct stat found {};
-  if (::fstat(fd.get(), &found) != 0) return bad_folder(folder, std::strerror(errno));
-  if (found.st_uid != ::geteuid()) return bad_folder(folder, "it belongs to another user");
-  if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return bad_folder(folder, "other users may write to it");
-  }
-  return {};
+  return check_folder(folder);
 }
 
 Outcome<void> start_daemon(const std::string& program, const std::string& folder) {

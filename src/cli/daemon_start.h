@@ -17,7 +17,9 @@ inline constexpr const char* kDaemonLog = "scheduler.log";
 Outcome<std::string> find_daemon(const std::string& program_folder,
                                  const std::optional<std::string>& search_path);
 
-// Makes the folder if need be (mode 0700), and refuses one that others could have prepared.
+// Refuses a folder that others could have prepared.
+Outcome<void> check_folder(const std::string& folder);
+// Makes the folder if need be (mode 0700), and checks it.
 Outcome<void> prepare_folder(const std::string& folder);
 
 // Returns when the daemon accepts connections. Started twice at once for one folder, one of the two

@@ -161,6 +161,18 @@ class OfTheUser(Daemons):
         self.environment()
         self.assertEqual(len(self.starts()), 2)
 
+    def test_is_not_used_where_others_may_listen(self):
+        self.environment()
+        words = "other users may write"
+        self.own.chmod(0o777)
+        if os.geteuid() == 0:
+            words = "belongs to another user"
+            os.chown(self.own, 65534, 65534)
+        done = self.run_it("--", "echo", "ran")
+        self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+        self.assertRegex(done.stderr, rf"cannot use the folder {self.own} .*{words}")
+        self.assertIn("NVSHARE_FOLDER", done.stderr)
+
     def test_is_found_in_the_path(self):
         other = self.folder / "other"
         other.mkdir()

@@ -68,6 +68,8 @@ Outcome<Sharing> arrange_sharing(const RunOptions& options, const SharingRequest
                     real_probes());
   Sharing sharing{choice.folder, "", choice.warning};
   sharing.run = outer ? *outer : NVS_TRY(new_run());
+  // Anybody can listen where this user's daemon would, and would be lent what programs have.
+  if (choice.folder == own_folder()) NVS_TRY(check_folder(choice.folder));
   if (!choice.start) return sharing;
   if (options.no_daemon) {
     // Where one would come, should it come later.

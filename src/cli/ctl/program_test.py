@@ -79,6 +79,10 @@ class Status(WithDaemon):
         done = run("status", variables={"XDG_RUNTIME_DIR": str(self.folder)})
         if not pathlib.Path("/var/run/nvshare/admin.sock").exists():
             self.assertIn(f"{self.folder}/nvshare", done.stdout)
+            (self.folder / "nvshare").chmod(0o777)
+            done = run("status", variables={"XDG_RUNTIME_DIR": str(self.folder)})
+            self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+            self.assertIn("is not to be trusted: other users may write to it", done.stderr)
 
     def test_a_long_answer(self):
         many = [fake_daemon.tenant(i, f"t{i}") for i in range(5000)]
