@@ -102,6 +102,26 @@ void plan_limits(const RunOptions& options, const RunFacts& facts, RunPlan& plan
   }
 }
 
+// The daemon is who holds programs to these.
+void warn_of_what_nobody_keeps(const RunOptions& options, const RunFacts& facts, RunPlan& plan) {
+  std::string asked;
+  const auto add = [&asked](const char* option, const std::string& value) {
+    if (value.empty()) return;
+    asked += fmt::format("{}{} {}", asked.empty() ? "" : " and ", option, value);
+  };
+  add("--priority", options.priority);
+  add("--memory", options.memory);
+  add("--cores", options.cores);
+  if (asked.empty()) return;
+  if (options.disable) {
+    plan.warnings.push_back(fmt::format("with --disable nothing keeps to {}", asked));
+  } else if (facts.sharing && !facts.sharing->has_daemon) {
+    plan.warnings.push_back(
+        fmt::format("there is no daemon in {}: until one comes, nothing keeps to {}",
+                    facts.sharing->folder, asked));
+  }
+}
+
 }  // namespace
 
 RunPlan plan_run(const RunOptions& options, const RunFacts& facts) {
@@ -126,6 +146,7 @@ RunPlan plan_run(const RunOptions& options, const RunFacts& facts) {
   if (!options.priority.empty()) {
     plan.environment.push_back({"NVSHARE_PRIORITY", options.priority});
   }
+  warn_of_what_nobody_keeps(options, facts, plan);
   // Who switches the library off does not expect sharing.
   if (options.disable) return plan;
   plan_limits(options, facts, plan);

@@ -92,6 +92,29 @@ TEST(RunPlan, LimitsGoIntoTheEnvironment) {
   EXPECT_TRUE(limits_in(plan_run(wanted, facts())).empty());
 }
 
+TEST(RunPlan, SaysWhatNobodyKeeps) {
+  RunOptions wanted = options();
+  RunFacts seen = facts();
+  seen.sharing = {"/f", "00000000000000aa", "", false};
+  EXPECT_TRUE(plan_run(wanted, seen).warnings.empty());
+  wanted.memory = "4Gi";
+  wanted.cores = "40";
+  EXPECT_EQ(plan_run(wanted, seen).warnings,
+            std::vector<std::string>{"there is no daemon in /f: until one comes, nothing keeps to "
+                                     "--memory 4Gi and --cores 40"});
+  EXPECT_EQ(limits_in(plan_run(wanted, seen)).size(), 3U) << "one may come";
+  seen.sharing->has_daemon = true;
+  EXPECT_TRUE(plan_run(wanted, seen).warnings.empty());
+  wanted.disable = true;
+  wanted.memory.clear();
+  wanted.cores.clear();
+  seen.sharing.reset();
+  EXPECT_TRUE(plan_run(wanted, seen).warnings.empty());
+  wanted.priority = "high";
+  EXPECT_EQ(plan_run(wanted, seen).warnings,
+            std::vector<std::string>{"with --disable nothing keeps to --priority high"});
+}
+
 TEST(RunPlan, LimitsOfTheEnvironmentCountMore) {
   RunOptions wanted = options();
   wanted.memory = "4Gi";

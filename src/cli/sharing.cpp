@@ -75,6 +75,7 @@ Outcome<Sharing> arrange_sharing(const RunOptions& options, const SharingRequest
     // Where one would come, should it come later.
     sharing.folder = unless_empty(request.folder).value_or(node_folder());
     sharing.warning.clear();
+    sharing.has_daemon = false;
     return sharing;
   }
   const std::string program = NVS_TRY(find_daemon(request.program_folder, request.search_path));

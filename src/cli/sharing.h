@@ -16,6 +16,7 @@ struct Sharing {
   std::string folder;
   std::string run;      // 16 hexadecimal digits, not all zero
   std::string warning;  // empty: none
+  bool has_daemon = true;
 };
 
 bool is_run(std::string_view text);
