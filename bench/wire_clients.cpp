@@ -117,6 +117,13 @@ bool WireClients::flood(double per_second, std::int64_t until_ns) {
   return true;
 }
 
+void WireClients::send_bytes(std::string_view bytes) const {
+  if (os::send(clients_.front().fd.get(), bytes.data(), bytes.size()).outcome !=
+      os::Transfer::done) {
+    throw Failure("the daemon does not take a packet");
+  }
+}
+
 WireClients::Counted WireClients::run(double seconds) {
   counted_ = {};
   for (const Client& client : clients_) {

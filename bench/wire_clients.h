@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -41,6 +42,8 @@ class WireClients {
   // The first one sends so many messages a second until that instant; false: the daemon has ended
   // it before.
   bool flood(double per_second, std::int64_t until_ns);
+  // The first one sends this as one packet, whatever it is.
+  void send_bytes(std::string_view bytes) const;
 
  private:
   struct Client {

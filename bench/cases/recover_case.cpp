@@ -10,6 +10,7 @@
 
 #include "bench/cases/recover_part.h"
 #include "bench/wire_clients.h"
+#include "wire/codec.h"
 
 namespace nvs::bench {
 namespace recover_case {
@@ -122,9 +123,8 @@ class Recovery {
   int repetitions_;
 };
 
-// A tenant of its own that takes a window and sends ten thousand messages a second, and is back at
-// once whenever the daemon has ended it.
-std::int64_t flood(const Sharing& sharing) {
+// Connections that are tenants of their own on the GPU of this machine.
+WireClients connect(const Sharing& sharing) {
   const Machine& machine = sharing.machine();
   CUdevice device = 0;
   CUuuid uuid{};
@@ -132,14 +132,36 @@ std::int64_t flood(const Sharing& sharing) {
   NVS_CALL(machine.driver(), cuDeviceGetUuid, &uuid, device);
   WireClientsPlan plan{1, 1, 1};
   std::memcpy(plan.gpu.emplace().data(), &uuid, sizeof uuid);
-  const auto connect = [&] { return WireClients(sharing.daemon().folder(), plan); };
+  return {sharing.daemon().folder(), plan};
+}
 
-  WireClients first = connect();
+// What a client that has gone mad says in its window. An empty one: that it reads no more.
+struct Madness {
+  const char* what;
+  std::string packet;
+};
+std::vector<Madness> all_madness() {
+  wire::Packet<wire::Ping> ping;
+  const auto bytes = [&ping](std::size_t size) {
+    return std::string(reinterpret_cast<const char*>(&ping), size);
+  };
+  std::string half = bytes(sizeof ping / 2);
+  ping.header.version = UINT16_MAX;
+  return {{"a third sends garbage in its window", std::string(100, '\xA5')},
+          {"a third sends half a message in its window", std::move(half)},
+          {"a third speaks another version in its window", bytes(sizeof ping)},
+          {"a third reads nothing any more in its window", ""}};
+}
+
+// A tenant of its own that takes a window and sends ten thousand messages a second, and is back at
+// once whenever the daemon has ended it.
+std::int64_t flood(const Sharing& sharing) {
+  WireClients first = connect(sharing);
   first.wait_for_window();
   const std::int64_t begin_ns = now_ns();
   const std::int64_t end_ns = begin_ns + nanoseconds(kFloodSeconds);
   bool stayed = first.flood(kFloodMessagesPerSecond, end_ns);
-  while (!stayed) stayed = connect().flood(kFloodMessagesPerSecond, end_ns);
+  while (!stayed) stayed = connect(sharing).flood(kFloodMessagesPerSecond, end_ns);
   return begin_ns;
 }
 
@@ -165,6 +187,15 @@ void measure_tenants(Sharing& sharing, Recovery& recovery) {
   recovery.measure("SIGSTOP in its window", in_its_window(SIGSTOP));
   recovery.measure("a third sends 10,000 messages a second",
                    [&](const Victim&, const Other&) { return flood(sharing); });
+  for (const Madness& madness : all_madness()) {
+    std::optional<WireClients> third;  // is there for as long as it is watched
+    recovery.measure(madness.what, [&](const Victim&, const Other&) {
+      third.emplace(connect(sharing)).wait_for_window();
+      const std::int64_t at_ns = now_ns();
+      if (!madness.packet.empty()) third->send_bytes(madness.packet);
+      return at_ns;
+    });
+  }
   // A kernel that hangs may take a real card with it.
   if (!sharing.machine().simulated()) return;
   const auto stuck = [&](const Victim& victim, const Other&) {
@@ -179,7 +210,7 @@ void measure_tenants(Sharing& sharing, Recovery& recovery) {
 
 void RecoverCase::run(const Bench& bench) const {
   using namespace recover_case;
-  const int faults = bench.machine.simulated() ? 7 : 6;
+  const int faults = bench.machine.simulated() ? 11 : 10;
   Progress progress(name(), 1 + faults * repetitions_for(bench));
   Sharing sharing(bench, progress);
   sharing.step("kernels and tenants");
