@@ -37,7 +37,7 @@ std::string footer(const std::vector<CaseName>& cases) {
       "measurement failed.\n\n"
       "Examples:\n"
       "  nvshare-bench driver                      on the GPU, else on a simulated H200\n"
-      "  nvshare-bench driver --sim t4 --quick     a simulated T4, in under 30 s\n"
+      "  nvshare-bench driver --sim t4 --quick     a simulated T4, in half a minute\n"
       "  nvshare-bench driver --gpu --check        for CI on a GPU machine\n"
       "  nvshare-bench overhead --sim h200         what the library costs, counted\n"
       "  nvshare-bench pair latency idle --gpu     what sharing costs under the daemon\n"
@@ -60,7 +60,7 @@ void declare(CLI::App& app, Options& options) {
       "--gpu", [&] { options.backend = Backend::kGpu; },
       "run on the GPU; without --gpu and --sim: on the GPU if there is one");
   app.add_flag("--quick", options.quick,
-               "smaller and fewer repetitions: under 30 s a case (seeds: a minute or two)");
+               "smaller and fewer repetitions: about a minute a case (seeds: two)");
   app.add_flag_callback(
       "--json", [&] { options.format = Format::kJson; },
       "print one JSON object a row in place of the table");

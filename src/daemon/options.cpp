@@ -49,7 +49,8 @@ void declare(CLI::App& app, Words& words, Options& options) {
     app.add_option(name, to, help)->type_name(type)->take_last();
   };
   add("--folder", words.folder, "DIR",
-      "where the sockets are; it is made if need be (default: $NVSHARE_FOLDER, else "
+      "where the sockets are; it is made if need be, in a folder that is there (default: "
+      "$NVSHARE_FOLDER, else "
       "/var/run/nvshare)");
   add("--window", words.window, "TIME",
       "how long a program has a GPU to itself before the next one that waits, 1ms to 1s "

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.h"
 
+#include <charconv>
+
 #include <CLI/CLI.hpp>
 
 namespace nvs::sim {
@@ -23,6 +25,15 @@ constexpr const char* kFooter =
     "  nvshare-sim --seed 1 --seeds 1000           a thousand runs, one after the other\n"
     "  nvshare-sim --seed 7 --tenants 100 --gpus 8 --hours 1\n";
 
+// A number that does not fit is another seed than the one that was meant.
+std::string wrong_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, seed);
+  if (error == std::errc{} && rest == end) return "";
+  return "it takes a number from 0 to 18446744073709551615, not " + text;
+}
+
 }  // namespace
 
 tl::expected<Options, EarlyExit> parse_options(int count, const char* const* words) {
@@ -30,7 +41,7 @@ tl::expected<Options, EarlyExit> parse_options(int count, const char* const* wor
   Options options;
   double hours = 0;
   app.add_option("--seed", options.seed, "what the run is drawn from")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Validator(wrong_seed, "UINT64"))
       ->capture_default_str();
   app.add_option("--seeds", options.seeds, "how many runs: seed, seed + 1, ...")
       ->check(CLI::Range(std::uint64_t{1}, kSeedsMax));

@@ -199,6 +199,7 @@ TEST(Options, AreRead) {
 TEST(Options, ThatAreWrongAreNamed) {
   for (const auto& words : std::vector<std::vector<const char*>>{{"--seed", "x"},
                                                                  {"--seed", "-1"},
+                                                                 {"--seed", "18446744073709551616"},
                                                                  {"--seeds", "0"},
                                                                  {"--tenants", "10001"},
                                                                  {"--gpus", "0"},

@@ -119,7 +119,9 @@ void declare(CLI::App& app, CtlOptions& options, Raw& raw) {
   for (const char* name : {"pause", "resume"}) {
     const bool pause = std::string_view(name) == "pause";
     CLI::App* command = app.add_subcommand(
-        name, pause ? "keep a tenant from running until it is resumed" : "let it run again");
+        name, pause
+                  ? "keep a tenant from running until it is resumed, or the daemon is away for 10 s"
+                  : "let it run again");
     command->add_option("TENANT", options.tenant, "number or name")->required();
   }
   CLI::App* trace = app.add_subcommand("trace", "who ran when, as a file for ui.perfetto.dev");
