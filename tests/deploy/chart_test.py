@@ -190,7 +190,14 @@ class TheRest(ChartCase):
             self.assertNotIn("-scc", manifest["metadata"]["name"])
         options = {"type": "spc_t"}
         manifests = self.render({"seLinuxOptions": options, "openshift": {"scc": "privileged"}})
-        # Those that see the host; the cleanup's job does not.
+        # Those that see the host; the cleanup's job does not, and its account may use only what all
+        # may: its pods get a user of the namespace's range, and are refused with another.
+        for values, user in (({}, 65532), ({"openshift": {"scc": "privileged"}}, None)):
+            pod = pod_of(self.one(self.render(values), "Job"))
+            for container in pod["containers"] + pod["initContainers"]:
+                context = container["securityContext"]
+                self.assertEqual(context.get("runAsUser"), user)
+                self.assertIs(context["runAsNonRoot"], True)
         for name in ("scheduler", "device-plugin", "cleanup"):
             pod = pod_of(self.one(manifests, "DaemonSet", f"nvshare-{name}"))
             for container in pod["containers"] + pod.get("initContainers", []):

@@ -136,7 +136,10 @@ class Hook(DeployCase):
         """Of what it names some is gone, depending on Helm."""
         kinds = "daemonset,job,role,rolebinding,serviceaccount"
         command = f"kubectl -n nvshare-system delete --ignore-not-found {kinds} nvshare-cleanup"
-        self.assertIn(command, chart.Chart(CHART).render()[chart.NOTES])
+        self.assertIn(f"{command}\n", chart.Chart(CHART).render()[chart.NOTES])
+        command += " nvshare-cleanup-scc\n"
+        values = {"openshift": {"scc": "privileged"}}
+        self.assertIn(command, chart.Chart(CHART).render(values)[chart.NOTES])
         self.assertIn(command, (ROOT / "docs/kubernetes.md").read_text("utf-8"))
 
     def test_no_installation_beside_an_uninstallation(self):

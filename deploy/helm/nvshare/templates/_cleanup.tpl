@@ -118,7 +118,8 @@ annotations:
 {{- end -}}
 {{- end }}
 
-{{/* Of a container that asks the API server one thing: the image has kubectl, and no shell. */}}
+{{/* Of a container that asks the API server one thing: the image has kubectl, and no shell. OpenShift
+gives it a user of the namespace's own range, and refuses any other. */}}
 {{- define "nvshare.cleanup.kubectl" -}}
 image: {{ include "nvshare.cleanup.kubectlImage" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
@@ -130,7 +131,9 @@ resources:
     memory: 256Mi
 securityContext:
   runAsNonRoot: true
+  {{- if not .Values.openshift.scc }}
   runAsUser: 65532
+  {{- end }}
   allowPrivilegeEscalation: false
   readOnlyRootFilesystem: true
   capabilities:

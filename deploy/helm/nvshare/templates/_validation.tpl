@@ -7,7 +7,7 @@
 {{- $cleanup := printf "%s-cleanup" (include "nvshare.fullname" .) -}}
 {{- $namespace := include "nvshare.namespace" . -}}
 {{- if lookup "apps/v1" "DaemonSet" $namespace $cleanup -}}
-{{- fail (printf "an uninstallation has not ended, and would take away what is installed now: kubectl -n %s delete --ignore-not-found daemonset,job,role,rolebinding,serviceaccount %s" $namespace $cleanup) -}}
+{{- fail (printf "an uninstallation has not ended, and would take away what is installed now: kubectl -n %s delete --ignore-not-found daemonset,job,role,rolebinding,serviceaccount %s %s-scc" $namespace $cleanup $cleanup) -}}
 {{- end -}}
 {{- if and .Values.config.map .Values.config.name -}}
 {{- fail "config.map and config.name exclude each other" -}}
