@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the Helm chart makes of its values, held against the types of the API and our promises."""
 
+import functools
 import re
 import unittest
 
 from chart_case import MONITORING, NFD, ChartCase, args_of, values_file, volumes_of
 from deploy_case import CHART, ROOT, chart, pod_of
+from template_text import TemplateError
 
 
 class EveryChart(ChartCase):
@@ -48,6 +50,27 @@ class EveryChart(ChartCase):
                     yield from unknown(value, inner, f"{path}{key}.")
 
         self.assertEqual(list(unknown(self.chart.values, self.chart.schema, "")), [])
+
+    def test_values_of_an_older_chart_are_refused(self):
+        """helm upgrade --reuse-values has no map that is new, and templates would look into it."""
+
+        def maps(values, schema, path=()):
+            for key, value in values.items():
+                inner = schema.get("properties", {}).get(key, {})
+                if "$ref" in inner:
+                    inner = self.chart.schema["$defs"][inner["$ref"].rpartition("/")[2]]
+                if isinstance(value, dict) and value and "properties" in inner:
+                    yield (*path, key)
+                    yield from maps(value, inner, (*path, key))
+
+        found = list(maps(self.chart.values, self.chart.schema))
+        self.assertIn(("metrics", "serviceMonitor"), found)
+        for *parents, name in found:
+            older = chart.Chart(CHART)
+            place = functools.reduce(dict.__getitem__, parents, older.values)
+            del place[name]
+            with self.subTest(name), self.assertRaisesRegex(TemplateError, f" has no {name}$"):
+                older.render()
 
     def test_versions_are_those_of_the_project(self):
         project = (ROOT / "CMakeLists.txt").read_text("utf-8")
