@@ -48,8 +48,12 @@ Parsed<HealthRules> parse_health_rules(const std::string& disabled, const std::s
 std::set<std::string> patients_of(const std::vector<OfferedGpu>& gpus, const std::string& gpu,
                                   std::optional<unsigned> gpu_instance,
                                   std::optional<unsigned> compute_instance) {
-  if (!gpu_instance) return {gpu};
   std::set<std::string> patients;
+  if (gpu.empty()) {
+    for (const OfferedGpu& offered : gpus) patients.insert(offered.parent_uuid);
+    return patients;
+  }
+  if (!gpu_instance) return {gpu};
   for (const OfferedGpu& offered : gpus) {
     if (offered.parent_uuid != gpu) continue;
     const auto& ids = offered.instance;

@@ -29,7 +29,8 @@ struct HealthRules {
 Parsed<HealthRules> parse_health_rules(const std::string& disabled, const std::string& enabled);
 
 // Who of the inventory an error is about, by UUID: the whole GPU, or those of its instances that
-// the driver names. An instance whose ids are not known is meant by all of them.
+// the driver names. An instance whose ids are not known is meant by all of them, and so is every
+// GPU by an error of one that could not be asked who it is (""): one of them is broken.
 std::set<std::string> patients_of(const std::vector<OfferedGpu>& gpus, const std::string& gpu,
                                   std::optional<unsigned> gpu_instance,
                                   std::optional<unsigned> compute_instance);

@@ -44,6 +44,24 @@ TEST(Health, AnErrorIsOfTheInstancesThatTheDriverNames) {
   EXPECT_EQ(patients_of(gpus, "GPU-d", 1, 0), Names{"MIG-d"}) << "its ids are not known";
 }
 
+TEST(Health, AnErrorOfNobodyKnowsWhichGpuIsOfAll) {
+  std::vector<OfferedGpu> gpus(3);
+  gpus[0].uuid = gpus[0].parent_uuid = kGpu;
+  gpus[1].uuid = gpus[1].parent_uuid = kOther;
+  gpus[2].uuid = "MIG-c1";
+  gpus[2].parent_uuid = "GPU-c";
+  const auto patients = patients_of(gpus, "", std::nullopt, std::nullopt);
+  EXPECT_EQ(patients, (std::set<std::string>{kGpu, kOther, "GPU-c"}));
+  // An instance of a GPU that nobody knows may be any.
+  EXPECT_EQ(patients_of(gpus, "", 1, 0), patients);
+  EXPECT_EQ(patients_of({}, "", std::nullopt, std::nullopt), std::set<std::string>{});
+  Health health{HealthRules{}};
+  for (const std::string& gpu : patients) EXPECT_TRUE(health.xid(second(0), gpu, 79));
+  EXPECT_FALSE(health.is_healthy(kOther));
+  EXPECT_TRUE(health.tick(second(300)));
+  for (const std::string& gpu : patients) EXPECT_TRUE(health.is_healthy(gpu));
+}
+
 TEST(Health, ACriticalErrorTakesTheGpuAway) {
   Health health{HealthRules{}};
   for (const std::uint64_t xid : {13U, 31U, 43U, 45U, 68U, 109U}) {

@@ -233,7 +233,8 @@ void Plugin::take_news(const GpuNews& news) {
   const Instant now = os::monotonic_now();
   bool is_changed = false;
   if (news.xid != 0) {
-    log(Level::warning, "the driver reports an error", {{"gpu", news.gpu}, {"xid", news.xid}});
+    log(Level::warning, "the driver reports an error",
+        {{"gpu", news.gpu.empty() ? "unknown" : news.gpu}, {"xid", news.xid}});
     for (const std::string& patient : patients_of(answers_.offer()->inventory.gpus, news.gpu,
                                                   news.gpu_instance, news.compute_instance)) {
       is_changed = health_.xid(now, patient, news.xid) || is_changed;

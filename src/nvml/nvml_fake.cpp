@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A FakeNvml that tests load instead of a driver's. It has three GPUs, of which the second stands
-// first on the bus. NVSHARE_FAKE_NVML holds words for what is to be different, and it counts in
+// first on the bus. NVSHARE_FAKE_NVML holds words for what is to be different, the file that
+// NVSHARE_FAKE_NVML_LOST names the numbers of GPUs that are lost just now, and it counts in
 // NVSHARE_FAKE_NVML_OPEN how often it was initialised and not shut down. Built with
 // NVS_FAKE_NVML_OLD it exports only what the first versions of NVML had.
 #include <array>
@@ -22,6 +23,16 @@ constexpr unsigned long long kGiB = 1ULL << 30U;
 bool is_set(const char* word) {
   const char* words = std::getenv("NVSHARE_FAKE_NVML");
   return words != nullptr && std::strstr(words, word) != nullptr;
+}
+
+bool is_lost(unsigned number) {
+  if (number == 2 && is_set("lost_gpu")) return true;
+  const char* path = std::getenv("NVSHARE_FAKE_NVML_LOST");
+  std::ifstream file(path == nullptr ? "" : path);
+  for (unsigned lost = 0; file >> lost;) {
+    if (lost == number) return true;
+  }
+  return false;
 }
 
 void count_open(int change) {
@@ -75,7 +86,7 @@ nvmlReturn_t tell_count(unsigned* count) {
 
 nvmlReturn_t find_gpu(unsigned index, nvmlDevice_t* device) {
   if (index >= kGpus) return NVML_ERROR_INVALID_ARGUMENT;
-  if (index == 2 && is_set("lost_gpu")) return NVML_ERROR_GPU_IS_LOST;
+  if (is_lost(index)) return NVML_ERROR_GPU_IS_LOST;
   *device = device_of(index);
   return NVML_SUCCESS;
 }
@@ -111,6 +122,7 @@ nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t device, nvmlPciInfo_t* pci) {
   return tell_pci(device, pci);
 }
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char* uuid, unsigned length) {
+  if (is_lost(number_of(device))) return NVML_ERROR_GPU_IS_LOST;
   if (is_set("bad_uuid") && number_of(device) == 0) {
     std::snprintf(uuid, length, "GPU-unknown");
     return NVML_SUCCESS;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The events of FakeNvml: each line `GPU XID GPU_INSTANCE COMPUTE_INSTANCE` that is appended to the
 // file NVSHARE_FAKE_NVML_EVENTS is one, of a GPU that somebody listens to; -1 is no instance.
+// Waiting fails while one of those GPUs is lost.
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -10,7 +11,7 @@
 #include "cuda_api/nvml.h"
 
 struct nvmlEventSet_st {
-  std::array<bool, 16> listens{};
+  std::array<nvmlDevice_t, 16> listens{};
   std::streamoff position = 0;
 };
 
@@ -50,7 +51,7 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long /*
   for (unsigned index = 0; index < set->listens.size(); ++index) {
     nvmlDevice_t other = nullptr;
     if (nvmlDeviceGetHandleByIndex(index, &other) == NVML_SUCCESS && other == device) {
-      set->listens.at(index) = true;
+      set->listens.at(index) = device;
       return NVML_SUCCESS;
     }
   }
@@ -59,12 +60,19 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long /*
 nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t* data, unsigned timeout_ms) {
   for (unsigned waited = 0; waited <= timeout_ms; waited += 5) {
     Line line;
-    if (read_line(*set, line) && set->listens.at(line.gpu)) {
+    if (read_line(*set, line) && set->listens.at(line.gpu) != nullptr) {
       data->eventType = nvmlEventTypeXidCriticalError;
       data->eventData = line.xid;
       data->gpuInstanceId = static_cast<unsigned>(line.gpu_instance);
       data->computeInstanceId = static_cast<unsigned>(line.compute_instance);
-      return nvmlDeviceGetHandleByIndex(line.gpu, &data->device);
+      data->device = set->listens.at(line.gpu);
+      return NVML_SUCCESS;
+    }
+    for (unsigned gpu = 0; gpu < set->listens.size(); ++gpu) {
+      nvmlDevice_t device = set->listens.at(gpu);
+      if (device != nullptr && nvmlDeviceGetHandleByIndex(gpu, &device) != NVML_SUCCESS) {
+        return NVML_ERROR_GPU_IS_LOST;
+      }
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }

@@ -311,14 +311,38 @@ class Health(PluginCase):
         self.wait_until(lambda: self.kubelet.capacity(GPU) == 20, "the devices")
         self.assertEqual(self.kubelet.allocatable(GPU), 0)
 
+    def fake_nvml(self, **more):
+        """A library with three GPUs, the lines of whose events name an instance too."""
+        library = BUILD / "test/nvml/libfake_nvml.so"
+        own = {"NVSHARE_NVML": str(library), "NVSHARE_FAKE_NVML_EVENTS": str(self.events)}
+        return own | more
+
+    def test_a_gpu_that_does_not_answer_is_away_until_it_does(self):
+        lost = self.folder / "lost"
+        lost.touch()
+        self.start(devices=30, **self.fake_nvml(NVSHARE_FAKE_NVML_LOST=str(lost)))
+        lost.write_text("1\n")
+        self.wait_for_devices(20)
+        self.assertNotIn("GPU-00000001", " ".join(self.kubelet.healthy(GPU)))
+        lost.write_text("")
+        self.wait_for_devices(30)
+
+    def test_an_error_of_nobody_knows_which_gpu_takes_all(self):
+        """1.5: the one that it is of cannot even say who it is."""
+        lost = self.folder / "lost"
+        lost.touch()
+        plugin = self.start(devices=30, **self.fake_nvml(NVSHARE_FAKE_NVML_LOST=str(lost)))
+        self.break_gpu(1, "13 -1 -1")
+        self.wait_until(lambda: plugin.has_logged("xid=13"), "a harmless one")
+        lost.write_text("1\n")
+        self.break_gpu(1, "79 -1 -1")
+        self.wait_for_devices(0)
+        self.assertEqual(self.kubelet.capacity(GPU), 30)
+        self.assertTrue(plugin.has_logged("unhealthy", "GPU-00000002", "Xid 79"))
+
     def test_an_error_of_a_mig_instance_is_its_own(self):
         # The fake's GPU 1 has two instances, and two other GPUs are whole.
-        fake = {
-            "NVSHARE_NVML": str(BUILD / "test/nvml/libfake_nvml.so"),
-            "NVSHARE_FAKE_NVML": "mig",
-            "NVSHARE_FAKE_NVML_EVENTS": str(self.events),
-        }
-        self.start(devices=40, **fake)
+        self.start(devices=40, **self.fake_nvml(NVSHARE_FAKE_NVML="mig"))
 
         def gpus():
             return {id_.split("-1122")[0] for id_ in self.kubelet.healthy(GPU)}
