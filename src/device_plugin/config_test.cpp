@@ -260,14 +260,15 @@ TEST(Flags, CountMoreThanAFile) {
             "two resources have the name nvshare.com/gpu-core");
 }
 
-TEST(ResourceNames, AreAsTheApiServerTakesThem) {
-  for (const char* good : {"nvshare.com/gpu", "nvidia.com/mig-1g.10gb", "a/b", "x.y-z.w/A_b.C"}) {
+TEST(ResourceNames, AreAsTheKubeletTakesThem) {
+  for (const char* good : {"nvshare.com/gpu", "nvidia.com/mig-1g.10gb", "a/b", "x.y-z.w/A_b.C",
+                           "kubernetes.io.org/gpu", "requests/gpu", "a.requests.com/gpu"}) {
     EXPECT_EQ(resource_name_error(good), "") << good;
   }
   for (const std::string bad :
        {"gpu", "/gpu", "nvshare.com/", "Nvshare.com/gpu", "nvshare..com/gpu", "nvshare.com/-gpu",
         "nvshare.com/gpu/x", "nvshare.com/g pu", "kubernetes.io/gpu", "x.kubernetes.io/gpu",
-        "-a.com/gpu"}) {
+        "mykubernetes.io/gpu", "requests.nvshare.com/gpu", "-a.com/gpu"}) {
     EXPECT_NE(resource_name_error(bad), "") << bad;
   }
   const std::string domain = "nvshare.com/";

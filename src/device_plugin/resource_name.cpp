@@ -68,9 +68,11 @@ std::string resource_name_error(std::string_view name) {
   }
   const std::string_view domain = name.substr(0, slash);
   if (!is_domain(domain)) return said + "before the / is a domain in small letters";
-  if (domain == "kubernetes.io" || domain.ends_with(".kubernetes.io")) {
-    return said + "kubernetes.io is not for extended resources";
+  // The kubelet looks no further than at these letters: IsExtendedResourceName of its source.
+  if (domain.ends_with("kubernetes.io")) {
+    return said + "domains that end in kubernetes.io are not for extended resources";
   }
+  if (name.starts_with("requests.")) return said + "what begins with requests. is of quotas";
   if (!is_name(name.substr(slash + 1))) {
     return said +
            "after the / are letters, digits, '-', '_' and '.', first and last a letter or "

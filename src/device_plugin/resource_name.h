@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names under which pods ask for devices, as the API server takes them: wrong ones are found when
-// the settings are read, not when no pod gets a device.
+// Names under which pods ask for devices, as API server and kubelet take them: wrong ones are found
+// when the settings are read, not when no pod gets a device.
 #pragma once
 
 #include <cstddef>

@@ -49,6 +49,8 @@ class CommandLine(unittest.TestCase):
             (("--device-list-strategy", "envvar,"), "cdi-annotations"),
             (("--allocation-policy", "most"), "distributed or packed"),
             (("--resource", "gpu"), "nvshare.com/gpu"),
+            (("--resource", "requests.nvshare.com/gpu"), "requests."),
+            (("--resource", "mykubernetes.io/gpu"), "not for extended resources"),
             (("--memory-unit", "1"), "1Gi"),
             (("--host-root", "here"), "begin with /"),
             (("--speed", "9"), "--speed"),

@@ -18,6 +18,7 @@ import threading
 import time
 
 from fake_kubelet_endpoint import Endpoint, grpc
+from fake_kubelet_rules import is_extended_resource
 
 HEALTHY = "Healthy"
 ID_MAX = 63  # 2.1: Device.ID
@@ -155,6 +156,9 @@ class FakeKubelet:
             self.registrations.append((request.resource_name, request.endpoint))
             if request.version != "v1beta1":
                 self.violate(f"version {request.version}")
+            if not is_extended_resource(request.resource_name):
+                self.violate(f"the ResourceName {request.resource_name!r} is invalid")
+                context.abort(grpc.StatusCode.UNKNOWN, self.violations[-1])
             if "/" in request.endpoint:
                 self.violate(f"endpoint {request.endpoint} is no name of a socket")
             if not path.exists() and path.name not in self.swept:

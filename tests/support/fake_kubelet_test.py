@@ -52,7 +52,7 @@ class NaivePlugin:
         yield messages.ListAndWatchResponse(devices=devices)
         self.ends.wait()
 
-    def register(self, kubelet):
+    def register(self, kubelet, resource=RESOURCE):
         with grpc.insecure_channel(f"unix:{kubelet.plugins / 'kubelet.sock'}") as channel:
             method = channel.unary_unary(
                 "/v1beta1.Registration/Register",
@@ -60,7 +60,7 @@ class NaivePlugin:
                 response_deserializer=messages.Empty.FromString,
             )
             request = messages.RegisterRequest(
-                version="v1beta1", endpoint=self.path.name, resource_name=RESOURCE
+                version="v1beta1", endpoint=self.path.name, resource_name=resource
             )
             method(request, timeout=PATIENCE_S)
 
@@ -148,6 +148,18 @@ class Table:
         self.kubelet.restart()
         self.assertFalse((self.kubelet.plugins / "one.sock").exists())
         self.assertEqual(self.kubelet.capacity(RESOURCE), 0)
+
+    def test_names_that_are_of_kubernetes_are_refused(self):
+        plugin = self.plugin("one.sock")
+        names = ["gpu", "kubernetes.io/gpu", "mykubernetes.io/gpu", "requests.nvshare.com/gpu"]
+        names += ["Example.com/gpu", "example.com/gpu/x", "example.com/", f"example.com/{64 * 'g'}"]
+        for name in names:
+            with self.assertRaisesRegex(grpc.RpcError, "the ResourceName .* is invalid"):
+                plugin.register(self.kubelet, name)
+        self.assertEqual(len(self.kubelet.violations), len(names))
+        self.assertEqual(self.kubelet.endpoints, {})
+        plugin.register(self.kubelet)
+        self.wait_for(4)
 
     def test_strangers_calls_are_violations(self):
         with grpc.insecure_channel(f"unix:{self.kubelet.plugins / 'kubelet.sock'}") as channel:
