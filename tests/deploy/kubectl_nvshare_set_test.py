@@ -4,7 +4,7 @@
 
 import unittest
 
-from deploy_case import DEPLOY, api_check, read_manifests
+from deploy_case import DEPLOY, api_check, manifest_rules, read_manifests
 from plugin_case import Plugin, gpu, tenant
 
 
@@ -37,8 +37,12 @@ class Set(Plugin):
     def test_the_documented_role_is_enough(self):
         """In the namespace of nvshare. An exec of kubectl gets the pod, and creates a pods/exec."""
         needs = {"get": ("pods", "list"), "exec": ("pods/exec", "create")}
-        role, _ = read_manifests(DEPLOY / "kubectl/rbac.yaml")
-        self.assertEqual(api_check.problems(role), [])
+        manifests = read_manifests(DEPLOY / "kubectl/rbac.yaml")
+        self.assertEqual([text for one in manifests for text in api_check.problems(one)], [])
+        group = ("Group", "nvshare-operators")  # of whoever knows the users
+        self.assertEqual(list(manifest_rules.problems(manifests, [group])), [])
+        role, binding = manifests
+        self.assertEqual(binding["metadata"]["namespace"], role["metadata"]["namespace"])
         allowed = {(one, verb) for rule in role["rules"] for one in rule["resources"]
                    for verb in rule["verbs"]}
         self.assertIn(("pods", "get"), allowed)
