@@ -146,6 +146,30 @@ class Kustomize(DeployCase):
             [binding["roleRef"], binding["subjects"]], [of_chart["roleRef"], of_chart["subjects"]]
         )
 
+    def test_images_are_pulled_from_where_the_kustomization_says(self):
+        registry = "registry.example.com:5000/gpu"
+        for name in ("base", "cleanup"):
+            path = Path(self.folder) / name / "kustomization.yaml"
+            good = path.read_text("utf-8")
+            self.addCleanup(path.write_text, good, "utf-8")
+            path.write_text(good.replace("newName: ", f"newName: {registry}/"), "utf-8")
+        version = self.chart.about["appVersion"]
+        images = {
+            f"nvshare-{name}": f"{registry}/nvshare-{image}:{version}"
+            for name, image in (
+                ("scheduler", "scheduler"),
+                ("device-plugin", "device-plugin"),
+                ("cleanup", "device-plugin"),
+            )
+        }
+        for name in ("base", "cleanup", "overlays/cdi", "overlays/node-labels/cleanup"):
+            for manifest in self.render(name):
+                if manifest["kind"] != "DaemonSet":
+                    continue
+                pod, wanted = pod_of(manifest), images[manifest["metadata"]["name"]]
+                for container in pod["containers"] + pod.get("initContainers", []):
+                    self.assertEqual(container["image"], wanted, name)
+
     def test_patch_of_what_has_changed_fails(self):
         """Rather than changing another argument."""
         path = Path(self.folder) / "base/device-plugin.yaml"
