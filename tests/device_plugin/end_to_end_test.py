@@ -12,6 +12,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import time
@@ -178,9 +179,9 @@ class EndToEnd:
         self.wait_for_tenant(name="lab/train", standing="verified", cap=20, runs=True)
 
     def test_a_changed_annotation_is_in_force_within_300_ms(self):
-        """The fastest of several: a machine that has much to do may be late, and not always. Each
-        change is made when the one before is in force, so that whoever only looked from time to
-        time would be late by all of that time, every time."""
+        """Half of ten: a machine that has much to do may be late, and not always. Each change is
+        made when the one before is in force, so that whoever only looked from time to time would
+        be late by all of that time, every time."""
         self.server.put("train", uid=UIDS["train"], gpu_core_limit="30")
         self.start_plugin()
         self.run_pod("train", self.admit("train"))
@@ -191,7 +192,7 @@ class EndToEnd:
             self.server.put("train", gpu_core_limit=str(cap))
             self.wait_for_tenant(name="lab/train", cap=cap)
             delays_s.append(time.monotonic() - before)
-        self.assertLess(min(delays_s), 0.3, delays_s)
+        self.assertLess(statistics.median(delays_s), 0.3, delays_s)
 
     def test_a_daemon_that_comes_is_told_at_once_who_has_what(self):
         self.server.put("train", uid=UIDS["train"], gpu_core_limit="30")
