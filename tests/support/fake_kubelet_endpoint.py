@@ -27,19 +27,20 @@ class Endpoint:
         self.life = None  # of the kubelet that it registered with
         self.is_over = threading.Event()
 
-    def call(self, name, request, answer, timeout=None):
+    def call(self, name, request, answer, timeout, waits=False):
+        """Fails at once where nobody is connected, as a kubelet's calls do, unless it `waits`."""
         method = self.channel.unary_unary(
             f"/v1beta1.DevicePlugin/{name}",
             request_serializer=type(request).SerializeToString,
             response_deserializer=answer.FromString,
         )
-        return method(request, timeout=timeout, wait_for_ready=True)
+        return method(request, timeout=timeout, wait_for_ready=waits)
 
     def dial(self):
         """2.1: the kubelet calls this during Register and trusts it."""
         empty = self.messages.Empty()
         answer = self.messages.DevicePluginOptions
-        self.options = self.call("GetDevicePluginOptions", empty, answer, DIAL_S)
+        self.options = self.call("GetDevicePluginOptions", empty, answer, DIAL_S, waits=True)
 
     def watch(self):
         method = self.channel.unary_stream(

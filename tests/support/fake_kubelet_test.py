@@ -138,6 +138,14 @@ class Table:
         self.plugin("two.sock").register(self.kubelet)
         self.wait_for(4)
 
+    def test_a_pod_whose_plugin_is_gone_is_refused_at_once(self):
+        """2.3: a call has no timeout, but waits for no connection either."""
+        self.registered("one.sock").stop()
+        self.wait_for(0)
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.kubelet.allocate(RESOURCE, ["GPU-x::0"])
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
+
     def test_a_restart_with_a_new_name(self):
         self.registered("old.sock").stop()
         self.wait_for(0)
