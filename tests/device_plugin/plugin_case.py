@@ -21,8 +21,9 @@ sys.path.insert(0, str(BUILD / "src/device_plugin/proto"))
 
 import device_plugin_pb2 as messages  # noqa: E402
 import pod_resources_pb2 as pod_messages  # noqa: E402
-from fake_kubelet import Container, FakeKubelet, grpc  # noqa: E402, F401
-from fake_kubelet_container import container_of  # noqa: E402, F401
+from fake_kubelet import FakeKubelet, grpc  # noqa: E402, F401
+from fake_kubelet_container import Container, container_of  # noqa: E402, F401
+from fake_kubelet_endpoint import KubeletDiedError  # noqa: E402, F401
 
 PLUGIN = BUILD / "bin/nvshare-device-plugin"
 PATIENCE_S = 60

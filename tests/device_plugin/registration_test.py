@@ -5,6 +5,7 @@
 usage: registration_test.py BUILD [UNITTEST_ARGUMENT...]
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -12,7 +13,7 @@ import socket
 import subprocess
 import unittest
 
-from plugin_case import GPU, PATIENCE_S, both_generations, stopped
+from plugin_case import GPU, PATIENCE_S, KubeletDiedError, both_generations, stopped
 
 
 class Registrations:
@@ -130,6 +131,46 @@ class Registrations:
         self.wait_until(lambda: plugin.has_logged("does not say who has what"), "a warning")
         self.kubelet.start()
         self.wait_until(lambda: plugin.has_logged("the kubelet says who has what"), "a list")
+        self.wait_for_devices(20)
+        self.kubelet.admit("pod", nvshare_com__gpu=1)
+
+    def test_a_kubelet_that_dies_when_it_has_asked(self):
+        """The plugin answers nobody, before or after it has noticed."""
+        plugin = self.start()
+
+        def allocate():
+            self.kubelet.allocate(GPU, self.kubelet.healthy(GPU)[:1])
+
+        calls = {
+            "GetPreferredAllocation": lambda: self.kubelet.choose(GPU, 1, set()),
+            "Allocate": allocate,
+        }
+        for name, call in calls.items():
+            for plugin_is in (contextlib.nullcontext, lambda: stopped(plugin.process)):
+                self.kubelet.dies_in = name
+                with plugin_is(), self.assertRaises(KubeletDiedError):
+                    call()
+                self.await_death()
+                self.kubelet.start()
+                self.wait_for_devices(20)
+                self.wait_until_one_socket()
+        self.assertIsNone(plugin.process.poll())
+        for number in range(20):
+            self.kubelet.admit(f"pod-{number}", nvshare_com__gpu=1)
+
+    def test_a_kubelet_that_dies_when_it_is_told_of_the_devices(self):
+        self.kubelet.dies_in = "ListAndWatch"
+        plugin = self.launch()
+        for _ in range(2):
+            self.await_death()
+            self.kubelet.start()
+            self.wait_for_devices(20)
+            self.wait_until_one_socket()
+            # And when we register again.
+            self.kubelet.dies_in = "ListAndWatch"
+            plugin.process.send_signal(signal.SIGHUP)
+        self.await_death()
+        self.kubelet.start()
         self.wait_for_devices(20)
         self.kubelet.admit("pod", nvshare_com__gpu=1)
 

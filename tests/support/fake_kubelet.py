@@ -9,7 +9,6 @@ around them, 2.4 how the two generations treat a plugin that registers again, 2.
 import collections
 import concurrent.futures
 import contextlib
-import dataclasses
 import functools
 import os
 import pathlib
@@ -17,20 +16,12 @@ import stat
 import threading
 import time
 
+from fake_kubelet_container import Container
 from fake_kubelet_endpoint import Endpoint, grpc
 from fake_kubelet_rules import is_extended_resource
 
 HEALTHY = "Healthy"
 ID_MAX = 63  # 2.1: Device.ID
-
-
-@dataclasses.dataclass
-class Container:
-    """One of a pod. The keys of `requests` are resources, with __ for / and _ for - after it."""
-
-    name: str
-    requests: dict
-    kind: str = "app"  # "init", "sidecar" (an init container that is restarted) or "app"
 
 
 class FakeKubelet:
@@ -55,7 +46,9 @@ class FakeKubelet:
         self.space = "default"  # of all pods
         self.refuses_lists = False
         self.empty_lists = 0  # so many are still to come
-        self.dies_in = None  # "Register", when it has dialled the plugin, or "List": the next one
+        # The next call of that name: "Register", when it has dialled the plugin, "List", or one of
+        # its own, whose answer nobody takes.
+        self.dies_in = None
         self.has_died = threading.Event()
         self.servers = []
         self.swept = set()  # names of sockets that it deleted
@@ -100,12 +93,16 @@ class FakeKubelet:
         for endpoint in endpoints:
             endpoint.close()
 
+    def die_at_once(self):
+        self.dies_in = None
+        self.stop()
+        self.has_died.set()
+
     def die(self, context):
         """In a call, which is never answered."""
-        self.dies_in = None
         is_cut = threading.Event()
         context.add_callback(is_cut.set)
-        threading.Thread(target=lambda: (self.stop(), self.has_died.set())).start()
+        threading.Thread(target=self.die_at_once).start()
         is_cut.wait()
         context.abort(grpc.StatusCode.UNAVAILABLE, "nobody hears this")
 

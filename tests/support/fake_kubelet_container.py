@@ -1,5 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kubelet makes a container of, if several resources of it have answered Allocate."""
+"""What a container asks for, and what a kubelet makes it of, if several resources of it have
+answered Allocate."""
+
+import dataclasses
+
+
+@dataclasses.dataclass
+class Container:
+    """One of a pod. The keys of `requests` are resources, with __ for / and _ for - after it."""
+
+    name: str
+    requests: dict
+    kind: str = "app"  # "init", "sidecar" (an init container that is restarted) or "app"
 
 
 def first_of_each(answers, pairs_of):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a FakeKubelet has of each plugin that registered."""
 
+import contextlib
 import os
 import threading
 
@@ -9,6 +10,11 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 import grpc  # noqa: E402
 
 DIAL_S = 10  # 2.3: dial 10 s
+HEARD_S = 0.2  # a question has reached a plugin by then
+
+
+class KubeletDiedError(Exception):
+    """In a call of its own."""
 
 
 class Endpoint:
@@ -34,6 +40,12 @@ class Endpoint:
             request_serializer=type(request).SerializeToString,
             response_deserializer=answer.FromString,
         )
+        if self.kubelet.dies_in == name:
+            # A plugin that runs has answered by then, and one that is stopped finds the question.
+            with contextlib.suppress(grpc.FutureTimeoutError):
+                method.future(request).result(HEARD_S)
+            self.kubelet.die_at_once()
+            raise KubeletDiedError(name)
         return method(request, timeout=timeout, wait_for_ready=waits)
 
     def dial(self):
@@ -54,6 +66,8 @@ class Endpoint:
     def follow(self):
         try:
             for message in self.stream:
+                if self.kubelet.dies_in == "ListAndWatch":
+                    self.kubelet.die_at_once()
                 self.kubelet.wait_for_others(self, message.devices)
                 self.kubelet.take_devices(self, message.devices)
         except grpc.RpcError:
