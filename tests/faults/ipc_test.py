@@ -12,6 +12,7 @@ import unittest
 from fault_case import FaultCase
 from sharing_daemon import SharingDaemon
 from swap_daemon import ALL
+from told_case import NVML, Told
 
 MIB = 1 << 20
 SCALE = 16
@@ -67,6 +68,43 @@ class Many(FaultCase):
         opener.wait_for_line(f"opened {MANY}")
         opener.check_ok()
         maker.finish()
+
+
+class Openers(Told):
+    """It is on the GPU once, however many have it open."""
+
+    scale = 32
+    BYTES, OWN, OPENERS = 100 * MIB, MIB, 4
+
+    def process(self, run):
+        tenant = self.tenant("limits", NVML, NVSHARE_RUN=run)
+        tenant.wait_for_line("ready")
+        return tenant
+
+    def test_they_leave_strangers_what_is_free(self):
+        maker, *openers = (self.process("a11") for _ in range(1 + self.OPENERS))
+        stranger = self.process("a12")
+        self.assertTrue(self.take(maker, "plain", self.BYTES))
+        maker.say("share")
+        handle = maker.wait_for_line("handle").split()[1]
+        for opener in openers:
+            opener.say(f"open {handle}")
+            self.assertEqual(opener.wait_for_line("took"), "took 0")
+            opener.taken = 1
+            self.assertTrue(self.take(opener, "plain", self.OWN))
+        # By then the daemon knows what all of them have open.
+        of_all = lambda: self.on_gpu(maker)
+        is_told = lambda: of_all()["resident_bytes"] >= self.OPENERS * self.OWN
+        self.wait_until(is_told, "what the openers have", of_all)
+        self.assertEqual(of_all()["fixed_bytes"], self.BYTES)
+        # And what their contexts take, which is not to be had.
+        gpu = lambda: self.status()["gpus"][0]
+        self.wait_until(lambda: gpu()["other_bytes"] > 0, "the size of contexts", gpu)
+        left = gpu()["capacity_bytes"] - of_all()["fixed_bytes"]
+        self.assertTrue(self.take(stranger, "plain", left - 4 * self.OWN))
+        for tenant in (stranger, *openers, maker):
+            self.give(tenant)
+        self.finish(stranger, *openers, maker)
 
 
 class Unevictable(FaultCase):

@@ -16,11 +16,21 @@ std::uint64_t sum_on(int gpu, Count count) {
   return bytes;
 }
 
+// What the process has opened is on the GPU once, however many have it open, and counts for whoever
+// made it; where nobody did, or its maker is gone, the daemon sees it as used by others.
+std::uint64_t own_bytes(const OwnerRow& row) {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < kMemoryKindCount; ++i) {
+    if (kMemoryKinds[i].ownership == Ownership::own) bytes += row.kinds[i].bytes_now;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::uint64_t fixed_on(int gpu) {
   return sum_on(gpu, [](const OwnerRow& row) {
-    return row.all.bytes_now - row.of(MemoryKind::movable).bytes_now -
+    return own_bytes(row) - row.of(MemoryKind::movable).bytes_now -
            row.of(MemoryKind::unified).bytes_now - row.of(MemoryKind::managed).bytes_now;
   });
 }
@@ -35,8 +45,6 @@ std::uint64_t managed_on(int gpu) {
   });
 }
 
-std::uint64_t allocated_on(int gpu) {
-  return sum_on(gpu, [](const OwnerRow& row) { return row.all.bytes_now; });
-}
+std::uint64_t allocated_on(int gpu) { return sum_on(gpu, own_bytes); }
 
 }  // namespace nvs::interposer::memory

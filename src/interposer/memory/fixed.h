@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the process has of a GPU that cannot be moved, as far as its books know.
+// What the process has of a GPU that cannot be moved, as far as its books know. Memory that it
+// opened is its maker's, and in none of these.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "interposer/memory/fixed.h"
 #include "interposer/memory/hooks_fixture.h"
 
 namespace nvs::interposer::memory {
@@ -106,6 +107,8 @@ TEST_F(VmmHooksTest, ImportedMemoryIsBorrowed) {
   hooks::cuMemMap(kBase, 2 * kUnit, 0, kHandle, 0);
   EXPECT_EQ(bytes(MemoryKind::ipc), 2 * kUnit);
   EXPECT_EQ(books().totals().bytes_peak, 0U);
+  EXPECT_EQ(fixed_on(4), 0U) << "its maker has it";
+  EXPECT_EQ(allocated_on(4), 0U);
   hooks::cuMemRelease(kHandle);
   hooks::cuMemUnmap(kBase, 2 * kUnit);
   EXPECT_EQ(bytes(MemoryKind::ipc), 0U);
