@@ -33,9 +33,14 @@ void MemoryBooks::use(core::ClientId id, core::TenantId tenant, core::GpuId gpu_
   if (is_new) client->second.tenant = tenant;
   const std::uint64_t total = gpu.capacity.visible();
   if (!is_new || total == 0) return;
-  client->second.total = client->second.limit = total;
-  shown_.push_back({id, gpu_id, total, total});
-  if (gpu.was_limited) review(gpu_id);
+  // Its first word is the whole truth: programs ask for what is free before they tell of anything.
+  Demand demand = demand_on(gpu);
+  demand.on_gpu = reach_of(gpu, client->second);
+  const std::uint64_t limit = limit_of(demand, total, 0);
+  client->second.total = total;
+  client->second.limit = limit;
+  gpu.was_limited = gpu.was_limited || limit < total;
+  shown_.push_back({id, gpu_id, total, limit});
 }
 
 void MemoryBooks::change(Gpu& gpu, Client& client, const HeldMemory& held) {
@@ -100,14 +105,18 @@ std::uint64_t MemoryBooks::reach_of(const Gpu& gpu, const Client& client) {
   return on_gpu - std::min(on_gpu, taken);
 }
 
+Demand MemoryBooks::demand_on(const Gpu& gpu) const {
+  const std::uint64_t on_gpu = gpu.capacity.bytes();
+  const std::uint64_t places = on_gpu + host_bytes_for(gpu.processes);
+  return {gpu.sum.allocated(), gpu.sum.asked, places, on_gpu};
+}
+
 // Limits depend on all clients of the GPU only while more is wanted than there is, or less is left
 // of it than somebody was shown.
 void MemoryBooks::review(core::GpuId id) {
   Gpu& gpu = gpus_[core::index_of(id)];
   if (gpu.capacity.size() == 0) return;
-  const std::uint64_t on_gpu = gpu.capacity.bytes();
-  const std::uint64_t places = on_gpu + host_bytes_for(gpu.processes);
-  Demand demand{gpu.sum.allocated(), gpu.sum.asked, places, on_gpu};
+  Demand demand = demand_on(gpu);
   const bool has_shrunk = std::any_of(gpu.clients.begin(), gpu.clients.end(), [&](const auto& one) {
     return one.second.total > reach_of(gpu, one.second);
   });

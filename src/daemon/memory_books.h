@@ -65,6 +65,7 @@ class MemoryBooks {
 
   void change(Gpu& gpu, Client& client, const HeldMemory& held);
   void review(core::GpuId id);
+  Demand demand_on(const Gpu& gpu) const;
   static std::uint64_t reach_of(const Gpu& gpu, const Client& client);
   std::uint64_t host_bytes_for(std::uint64_t processes) const;
 

@@ -115,10 +115,9 @@ class Memory(DaemonCase):
         self.assertEqual(self.gpu()["other_bytes"], 2 * GIB)
 
         other = self.tenant(2, GPU)
-        total = other.expect("Visible").total
-        other.send("Holds", ordinal=0, away=6 * GIB)
         reach = self.gpu()["capacity_bytes"] - GIB  # which the first one holds for good
-        other.expect("Visible", total=total, limit=reach)
+        total = other.expect("Visible", limit=reach).total
+        other.send("Holds", ordinal=0, away=6 * GIB)
         client.send("Holds", ordinal=0, **held, asked=4 * GIB)
         # With the host memory, less one segment for each of both and one that they exchange.
         left = self.gpu()["capacity_bytes"] + (5 << 26) - 10 * GIB
