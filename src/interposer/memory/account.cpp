@@ -255,6 +255,13 @@ bool find_limit(int gpu, Limit& limit) {
   return find_page(gpu, page) && find_limit(*page.file, page.number, limit);
 }
 
+bool as_if_limited(int gpu, std::uint64_t bytes, Limit& limit) {
+  Page page;
+  if (!find_page(gpu, page)) return false;
+  limit = limit_of(*page.file, page.number, bytes);
+  return true;
+}
+
 wire::AccountFile* map(int file) {
   return is_whole(file) ? reinterpret_cast<AccountFile*>(map_file(file, nullptr, 0)) : nullptr;
 }

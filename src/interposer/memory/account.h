@@ -45,6 +45,8 @@ struct Limit {
 };
 // False: there is none.
 bool find_limit(int gpu, Limit& limit);
+// As if that many bytes were the limit. False: nobody adds up what the tenant has.
+bool as_if_limited(int gpu, std::uint64_t bytes, Limit& limit);
 
 // A file without being a part of it, for one who only looks; null if it cannot be had. The
 // descriptor stays the caller's.

@@ -44,7 +44,7 @@ class SizeHooksTest : public MovableFixture {
     set_real_for_test<Row::nvmlDeviceGetUUID>(&get_uuid);
     session::gpus[0].phase = session::Phase::closed;
     session::gpus[0].uuid[0] = 7;
-    swap::rooms[0].total = kSeen;
+    swap::rooms[0].total = swap::rooms[0].limit = kSeen;
   }
   void TearDown() override {
     session::gpus[0] = {};
@@ -115,6 +115,29 @@ TEST_F(SizeHooksTest, NoneIsMoreThanTheTenantsLimitLeaves) {
   expect_all(kSeen, kSeen - kRegions);
 }
 
+TEST_F(SizeHooksTest, WhatOtherProcessesOfTheTenantHaveIsNotFree) {
+  constexpr std::uint64_t kOwn = kRegionBytes + 100;
+  constexpr std::uint64_t kPiece = kSeen / 8;
+  account::FakeAccount tenant;
+  tenant.lend();
+  account::gpu_numbered(0, 0);
+  tenant.set_used(kSeen / 4 * 3, 1);
+  expect_all(kSeen, kSeen / 4 - kOwn);
+  // Both have it open, and it is there once.
+  tenant.pieces().used = 1;
+  tenant.pieces().piece[0] = {77, kPiece, 0, {3}};
+  expect_all(kSeen, kSeen / 4 - kOwn - kPiece);
+  tenant.set_used(2 * kSeen, 1);
+  expect_all(kSeen, 0);
+}
+
+TEST_F(SizeHooksTest, NorIsWhatTheDaemonSaysIsNotToBeHad) {
+  swap::rooms[0].limit = kSeen / 4;
+  expect_all(kSeen, kSeen / 4 - kRegions);
+  swap::rooms[0].limit = kUnit;
+  expect_all(kSeen, 0);
+}
+
 TEST_F(SizeHooksTest, ALimitHoldsWhereTheDriverSaysTheRest) {
   account::FakeAccount tenant(kSeen);
   tenant.lend();
@@ -146,7 +169,7 @@ TEST_F(SizeHooksTest, ADaemonThatSaysNothingLeavesTheDriversAnswers) {
 
 TEST_F(SizeHooksTest, SoDoesItsAbsence) {
   session::memory_start_over_in_child();
-  swap::rooms[0].total = kSeen;
+  swap::rooms[0].total = swap::rooms[0].limit = kSeen;
   ask();
   EXPECT_EQ(total_, kCard);
   EXPECT_EQ(device_, kCard);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How large a shared GPU is to a program, and how much of it is free: the daemon says the one, and
-// the other is what the program itself has not allocated, on the GPU or not. What other tenants
-// have is none of its business, and it may have their room too. Neither is more than its tenant's
+// the other is what its tenant has not allocated, on the GPU or not. What other tenants have is
+// none of its business, and it may have their room too; but for what cannot be moved, and what
+// programs have that go round nvshare: that is not to be had. Neither is more than its tenant's
 // limit leaves.
 #pragma once
 

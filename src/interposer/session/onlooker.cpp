@@ -64,6 +64,7 @@ class Look {
     seen = account_ != nullptr ? account::limit_of(*account_, number_, total)
                                : account::Limit{total, total};
     if (is_limited && limit.bytes < seen.bytes) seen = limit;
+    if (total_ != 0 && left_ < seen.left) seen.left = left_;
     return true;
   }
 
@@ -104,6 +105,7 @@ class Look {
       number_ = static_cast<int>(known.gpu);
     } else if (arrival.type == wire::Type::Visible && wire::decode(packet, size, visible)) {
       total_ = visible.total;
+      left_ = visible.limit;  // it has nothing itself
     }
   }
 
@@ -113,6 +115,7 @@ class Look {
   bool is_known_ = false;
   int number_ = 0;
   std::uint64_t total_ = 0;
+  std::uint64_t left_ = 0;
 };
 
 // Of this GPU, or else the oldest.
