@@ -34,17 +34,6 @@ CUresult set_sync_memops_of_view(std::uint64_t address, const void* value) {
   return real<Row::cuPointerSetAttribute>()(value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, address);
 }
 
-// All of ours from there on without a gap. What is beyond is the driver's.
-void pin_all(const vmm::Range& range) {
-  const std::uint64_t end = range.begin + range.bytes;
-  for (std::uint64_t at = range.begin; at < end;) {
-    Named named;
-    if (whose(at, named) != Whose::ours || named.mapping_bytes == 0) return;
-    if (!named.is_view) swap::pin(at);
-    at = named.mapping_base + named.mapping_bytes;
-  }
-}
-
 // Whoever sets this has other devices read and write the memory behind the driver's back.
 CUresult set_sync_memops(const Named& named, std::uint64_t address, const void* value) {
   return gate::inside([&] {
@@ -140,7 +129,7 @@ CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr dptr, size_t si
   if (whose(dptr, named) != Whose::ours) return get(handle, dptr, size, handleType, flags);
   return interposer::gate::inside([&] {
     const CUresult result = get(handle, dptr, size, handleType, flags);
-    if (result == CUDA_SUCCESS) pin_all({dptr, size});
+    if (result == CUDA_SUCCESS) interposer::swap::pin_all({dptr, size});
     return result;
   });
 }

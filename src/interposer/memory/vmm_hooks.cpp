@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: virtual memory management, where memory and addresses are apart. The memory belongs to a
 // device, and no context takes it along.
+#include "interposer/gate/inside.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/piece_names.h"
 #include "interposer/memory/reservation.h"
@@ -218,11 +219,26 @@ CUresult cuMulticastBindMem(CUmemGenericAllocationHandle mcHandle, size_t mcOffs
   });
 }
 
+// What is bound is used by other GPUs, whoever's turn it is here, so it stays. The driver takes
+// memory of cuMemCreate and of pools, and no other: what ours is made of is not to be seen.
 CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
                              CUdeviceptr memptr, size_t size, unsigned long long flags) {
-  const CUresult made = interposer::swap::make_solid_in({memptr, size});
-  if (made != CUDA_SUCCESS) return made;
-  return real<Row::cuMulticastBindAddr>()(mcHandle, mcOffset, memptr, size, flags);
+  const auto bind = [&] {
+    return real<Row::cuMulticastBindAddr>()(mcHandle, mcOffset, memptr, size, flags);
+  };
+  interposer::swap::Named named;
+  const interposer::swap::Whose whose = interposer::swap::whose(memptr, named);
+  if (whose == interposer::swap::Whose::drivers || named.is_view) {
+    const CUresult made = interposer::swap::make_solid_in({memptr, size});
+    return made == CUDA_SUCCESS ? bind() : made;
+  }
+  const bool is_of_pool = named.allocated.pool != 0 && !named.is_borrowed;
+  if (whose != interposer::swap::Whose::ours || !is_of_pool) return CUDA_ERROR_INVALID_VALUE;
+  return interposer::gate::inside([&] {
+    const CUresult result = bind();
+    if (result == CUDA_SUCCESS) interposer::swap::pin_all({memptr, size});
+    return result;
+  });
 }
 
 }  // namespace nvs::hooks

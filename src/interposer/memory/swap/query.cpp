@@ -53,6 +53,16 @@ bool pin(std::uint64_t address) {
   return true;
 }
 
+void pin_all(const vmm::Range& range) {
+  const std::uint64_t end = range.begin + range.bytes;
+  for (std::uint64_t at = range.begin; at < end;) {
+    Named named;
+    if (whose(at, named) != Whose::ours || named.mapping_bytes == 0) return;
+    if (!named.is_view) pin(at);
+    at = named.mapping_base + named.mapping_bytes;
+  }
+}
+
 bool pinned_chunk(std::uint64_t address, PinnedChunk& chunk) {
   const libc::NoCancel no_cancel;
   const os::FutexGuard guard(lock);

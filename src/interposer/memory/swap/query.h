@@ -43,6 +43,8 @@ std::uint64_t allocated_bytes(int gpu);
 // them: the GPU's own copy of them is known outside the process's gate. Only inside the gate, where
 // all of them are there. False if it is none of ours.
 bool pin(std::uint64_t address);
+// All of ours from there on without a gap. What is beyond is the driver's.
+void pin_all(const vmm::Range& range);
 
 // Pinned chunks: their handles, in order. Nothing to the others.
 struct PinnedChunk {
