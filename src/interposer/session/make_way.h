@@ -8,6 +8,12 @@
 
 namespace nvs::interposer::session {
 
+// How long memory stays that others' work does not let go of.
+inline constexpr std::int64_t kStays_ns = 5'000'000'000;
+// How long what did not stand still is left alone. It may have been asked to after the memory was
+// given up on, and must not be in the way still when that is tried again.
+inline constexpr std::int64_t kKeepsWay_ns = 2'000'000'000;
+
 enum class Way : std::uint8_t {
   clear,    // or there is nothing to be done about it
   coming,   // what is in the way is being ended; a change of the room wakes whoever waits for it

@@ -14,6 +14,7 @@
 #include "interposer/session/connection.h"
 #include "interposer/session/drain.h"
 #include "interposer/session/hand_over.h"
+#include "interposer/session/make_way.h"
 #include "interposer/session/memory.h"
 #include "os/linux_calls.h"
 
@@ -25,8 +26,6 @@ constexpr std::int64_t kQuickWait_ns = 100'000;
 // What comes in then is as brief as this, or a window is not let go for a while.
 constexpr std::int64_t kBrief_ns = 300'000;
 constexpr std::int64_t kKeep_ns = 1'000'000'000;
-// As long as memory stays put that others' work is in the way of (mover.cpp).
-constexpr std::int64_t kKeepWay_ns = 5'000'000'000;
 // A drain that takes longer than this gives others time to get ready.
 constexpr std::int64_t kWorthTelling_ns = 150'000;
 
@@ -313,7 +312,7 @@ void set_paused(const wire::Pause& message) {
 
 void refuse_to_close(int gpu) {
   drain::cancel(gpu);
-  if (gpus[gpu].drain.makes_way) gpus[gpu].keeps_way_until_ns = clock_ns() + kKeepWay_ns;
+  if (gpus[gpu].drain.makes_way) gpus[gpu].keeps_way_until_ns = clock_ns() + kKeepsWay_ns;
   gpus[gpu].phase = Phase::open;
   gpus[gpu].opened_ns = clock_ns();
   begin_bill(gpu, false);  // nobody asks

@@ -25,8 +25,6 @@ constexpr std::int64_t kIdle_ns = 1'000'000'000;
 constexpr std::int64_t kShort_ns = 1'000'000;
 // Host memory is missing, or a context is about to end; a change wakes us sooner.
 constexpr std::int64_t kMissing_ns = 200'000'000;
-// How long memory stays that other GPUs' work does not let go of.
-constexpr std::int64_t kStay_ns = 5'000'000'000;
 // A copy is under way, and more may be allowed any moment.
 constexpr std::int64_t kGlance_ns = 100'000;
 
@@ -63,7 +61,7 @@ class Mover {
   // is told that it cannot be moved, and plans with the rest.
   std::int64_t make_way() {
     const session::Way way = session::make_way(gpu_);
-    if (way == session::Way::blocked) stay(os::monotonic_ns() + kStay_ns);
+    if (way == session::Way::blocked) stay(os::monotonic_ns() + session::kStays_ns);
     return way == session::Way::clear ? kIdle_ns : kMissing_ns;
   }
   void stay(std::int64_t until_ns) {
