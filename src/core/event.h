@@ -96,6 +96,7 @@ struct MemoryHeld {
   std::uint64_t asked = 0;     // its threads wait to have that much more
   bool is_short = false;       // the driver had less than what is allowed
   bool is_faulted = false;     // its contexts are lost: it runs and moves nothing
+  bool stays = false;          // nothing of it can leave just now, for work on another GPU
 };
 // How much of a GPU's memory there is for all clients together, for what cannot be moved too; 0: it
 // is not known, and there is no limit.

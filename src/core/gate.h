@@ -36,6 +36,7 @@ struct GateMemory {
   bool stuck = false;       // it had to move something, and nothing moved for a while
   Instant moved;            // when something did, or when it was told to
   bool is_faulted = false;  // it cannot run or move anything any more
+  bool stays = false;       // nothing of it can leave until it says otherwise
   bool is_short = false;    // it said since then that the driver has nothing for it
   // That was so for a while: until then it gets no more than it has, and others come first.
   std::optional<Instant> starves_until;

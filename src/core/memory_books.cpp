@@ -135,6 +135,7 @@ void note_held(Gate& gate, const MemoryHeld& told, Instant now) {
   memory.fixed = event.fixed;
   memory.asked = event.asked;
   memory.is_faulted = event.is_faulted;
+  memory.stays = event.stays;
 }
 
 void note_shortage(Gpu& gpu, const Gate& gate, std::uint64_t number, Instant now) {
@@ -189,7 +190,8 @@ std::optional<Instant> stalls_at(const Gpu& gpu) {
 }
 
 bool stays_put(const Gate& gate) {
-  return gate.memory.stuck || gate.memory.is_faulted || gate.state == GateState::loose ||
+  const GateMemory& memory = gate.memory;
+  return memory.stuck || memory.is_faulted || memory.stays || gate.state == GateState::loose ||
          gate.state == GateState::late || gate.state == GateState::silent;
 }
 

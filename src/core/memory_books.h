@@ -29,8 +29,8 @@ void note_time_passed(Gpu& gpu, Instant now);
 // When that will be so, if nothing happens.
 std::optional<Instant> stalls_at(const Gpu& gpu);
 
-// What it has can be neither moved nor counted on to shrink: it does not answer, does not drain, or
-// is lost.
+// What it has can be neither moved nor counted on to shrink: it does not answer, does not drain, is
+// lost, or is in use on another GPU.
 bool stays_put(const Gate& gate);
 
 bool asks_for_more(const Seat& seat);

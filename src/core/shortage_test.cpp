@@ -319,5 +319,43 @@ TEST_F(Shortages, ALostOneThatBeginsAnewIsLikeAnyOther) {
   EXPECT_TRUE(node.is_open(1));
 }
 
+// Its gate is closed, and a kernel on another GPU may use what it has.
+TEST_F(Shortages, WhatStaysForAnotherGpuIsNotWaitedFor) {
+  for (int client = 1; client <= 3; ++client) node.join(client, client);
+  has(1, 10);
+  has(2, 2);
+  has(3, 0, 12);
+  obey_all();
+  node.want(3);
+  for (int i = 0; i < 3000 && allowed(1) == 10; ++i) node.pass_ms(1);
+  ASSERT_EQ(allowed(1), 2U) << "it has no work";
+  stays(1, true);
+  EXPECT_EQ(allowed(1), 10U) << "it may run with all that it has";
+  EXPECT_TRUE(node.seat(1).stuck) << "and is seen to be in the way";
+  EXPECT_EQ(node.seat(3).state, TenantState::swapped);
+  node.want(2);
+  EXPECT_TRUE(node.is_open(2)) << "who fits goes on at once";
+  asks(2, 3);
+  obey_all();
+  EXPECT_EQ(resident(2), 5U);
+}
+
+TEST_F(Shortages, WhoeverNeedsWhatStaysGetsItWhenItCanLeave) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 6);
+  asks(2, 12);
+  for (int i = 0; i < 3000 && allowed(1) == 6; ++i) node.pass_ms(1);
+  ASSERT_EQ(allowed(1), 4U);
+  stays(1, true);
+  pass_ms(10'000);
+  EXPECT_EQ(resident(1), 6U);
+  EXPECT_EQ(resident(2), 0U);
+  EXPECT_LE(committed(), 16U);
+  stays(1, false);
+  pass_ms(1000);
+  EXPECT_EQ(resident(2), 12U);
+}
+
 }  // namespace
 }  // namespace nvs::core

@@ -24,6 +24,7 @@ class MemoryTest : public testing::Test {
     std::uint64_t fixed = 0;
     std::uint64_t asked = 0;
     bool is_faulted = false;
+    bool stays = false;
   };
 
   explicit MemoryTest(int gpus = 1, GpuPolicy policy = {}) : node(gpus, policy) {
@@ -37,7 +38,7 @@ class MemoryTest : public testing::Test {
     const Held& it = held[key];
     node.step(MemoryHeld{ClientId(static_cast<std::uint64_t>(key.first)),
                          GpuId(static_cast<std::uint32_t>(key.second)), it.number, it.resident,
-                         it.away, it.fixed, it.asked, is_short, it.is_faulted});
+                         it.away, it.fixed, it.asked, is_short, it.is_faulted, it.stays});
   }
   // All in GiB.
   void has(int client, std::uint64_t resident, std::uint64_t away = 0, std::uint64_t fixed = 0,
@@ -47,7 +48,8 @@ class MemoryTest : public testing::Test {
                            away * kGiB,
                            fixed * kGiB,
                            held[{client, gpu}].asked,
-                           held[{client, gpu}].is_faulted};
+                           held[{client, gpu}].is_faulted,
+                           held[{client, gpu}].stays};
     tell({client, gpu});
   }
   void asks(int client, std::uint64_t gib, int gpu = 0) {
@@ -57,7 +59,14 @@ class MemoryTest : public testing::Test {
   // Its contexts are lost: what it has stays where it is.
   void faults(int client) {
     Held& it = held[{client, 0}];
-    it = {it.number, 0, 0, it.fixed + it.resident, 0, true};
+    it = {it.number, 0, 0, it.fixed + it.resident, 0, true, false};
+    tell({client, 0});
+  }
+  // Another GPU is at work on what it has, or is not any more.
+  void stays(int client, bool it_does) {
+    Held& it = held[{client, 0}];
+    it.stays = it_does;
+    it.number = node.allowed(client).number;
     tell({client, 0});
   }
   // The driver has not what the client may have.
@@ -78,7 +87,7 @@ class MemoryTest : public testing::Test {
     it.number = now.number;
     const std::uint64_t all = it.resident + it.away;
     const bool runs = node.is_open(key.first, key.second) || node.is_closing(key.first, key.second);
-    if (now.bytes >= it.resident || !runs) it.resident = std::min(all, now.bytes);
+    if (now.bytes >= it.resident || !(runs || it.stays)) it.resident = std::min(all, now.bytes);
     it.away = all - it.resident;
     if (it.away == 0 && it.asked > 0 && now.bytes >= all + it.asked) {
       it.resident += std::exchange(it.asked, 0);

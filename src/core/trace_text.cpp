@@ -107,7 +107,8 @@ struct Describe {
     line.client(it.client).gpu(it.gpu).number("number", it.number);
     line.number("resident", it.resident).number("away", it.away);
     line.number("fixed", it.fixed).number("asked", it.asked);
-    return line.take() + (it.is_short ? " short" : "") + (it.is_faulted ? " faulted" : "");
+    return line.take() + (it.is_short ? " short" : "") + (it.is_faulted ? " faulted" : "") +
+           (it.stays ? " stays" : "");
   }
   std::string operator()(const CapacitySet& it) const {
     return Line("capacity").gpu(it.gpu).number("bytes", it.bytes).take();

@@ -66,7 +66,7 @@ TenantOnGpu on_gpu(const Seat& seat, Instant now) {
     view.fixed += memory.fixed;
     view.asked += memory.asked;
     view.allowed += memory.allowances.bytes();
-    view.stuck = view.stuck || memory.stuck;
+    view.stuck = view.stuck || memory.stuck || memory.stays;
   }
   view.too_large = seat.memory.impossible;
   return view;

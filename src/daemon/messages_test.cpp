@@ -94,6 +94,15 @@ TEST_F(MessagesTest, AFaultIsShownAndLoggedOnce) {
   EXPECT_NE(node_.status(kNow, {}).find(R"("state":"idle")"), std::string::npos);
 }
 
+TEST_F(MessagesTest, WhatStaysIsToldToTheCoreAndNotAsFixed) {
+  const wire::Holds holds{.flags = wire::kStays, .resident = 5};
+  const core::MemoryHeld held = memory_held(core::ClientId{1}, core::GpuId{0}, holds);
+  EXPECT_TRUE(held.stays);
+  EXPECT_EQ(held.resident, 5U);
+  EXPECT_EQ(held.fixed, 0U);
+  EXPECT_FALSE(memory_held(core::ClientId{1}, core::GpuId{0}, {}).stays);
+}
+
 // The next one is then told at once that somebody waits, and not a message later.
 TEST_F(MessagesTest, ADrainThatWaitsIsAWantFirst) {
   ASSERT_FALSE(take(use(4, 1)));

@@ -95,6 +95,7 @@ enum HoldsFlag : u32 {
   kShort = 1,    // the driver has no memory left, although less than what is allowed is used
   kUnified = 2,  // what can be moved is Unified Memory: it leaves only when others need its room
   kFaulted = 4,  // all contexts there are lost: it runs nothing, and what it has stays
+  kStays = 8,    // nothing of it can leave just now: it says so again when it can be tried
 };
 enum AllowFlag : u32 {
   kShared = 1,  // others use the GPU too

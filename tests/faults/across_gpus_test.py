@@ -110,13 +110,20 @@ class Peers(AcrossGpus):
         self.finish(ours, neighbour)
 
     def test_a_kernel_that_does_not_end(self):
-        """The memory that it can reach stays. Who has it goes on, and who asks for it hears no."""
+        """The memory that it can reach stays. Who has it and who fits go on; who needs it waits,
+        and gets it when the kernel has ended."""
         ours = self.tenant("across", MIB, "stuck")
         ours.wait_for_progress()
+        small = self.worker()
         neighbour = self.tenant("mixed", 9, 2)
-        self.assertIn("cuMemAlloc", neighbour.wait_for_line("failed"))
-        self.check_goes_on(ours)
-        self.finish(ours)
+        self.wait_for_lines(self.row_of(ours)["id"], "a tenant does not move its memory")
+        self.check_goes_on(ours, small)
+        self.assertFalse(neighbour.lines, "it waits")
+        ours.say()
+        ours.wait_for_line("released")
+        neighbour.wait_for_progress()
+        self.check_goes_on(ours, small)
+        self.finish(ours, small, neighbour)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ class MemoryDrawing {
       if (random_.percent(50)) policy.turn = Duration::from_ms(random_.between(100, 1500));
     }
     if (!plan_.strict_memory) add_happenings();
-    if (random_.percent(25)) add_fault();
+    if (random_.percent(25)) add_to_process(Happening::Kind::lose_contexts);
+    if (random_.percent(25)) add_to_process(Happening::Kind::keep_memory);
   }
 
  private:
@@ -62,13 +63,16 @@ class MemoryDrawing {
     }
   }
 
-  void add_fault() {
+  void add_to_process(Happening::Kind kind) {
     std::uint64_t processes = 0;
     for (const TenantPlan& tenant : plan_.tenants) processes += tenant.processes.size();
     Happening what;
-    what.kind = Happening::Kind::lose_contexts;
+    what.kind = kind;
     what.at = random_.between(Duration{}, plan_.length);
     what.who = static_cast<std::uint32_t>(random_.below(processes));
+    if (kind == Happening::Kind::keep_memory) {
+      what.span = Duration::from_ms(random_.between(10, 6000));
+    }
     plan_.happenings.push_back(what);
   }
 

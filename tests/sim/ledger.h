@@ -26,6 +26,7 @@ struct SlotMemory {
   Instant heard;
   Instant sent;          // the latest allowance
   bool stalled = false;  // it did not obey in time, and has not answered what it was told since
+  bool stays = false;    // nothing of it can leave, as it says
   // Since the one that it named last, that one included: number and bytes.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> allowances;
 

@@ -116,7 +116,7 @@ bool Ledger::is_hampered(core::GpuId id) const {
   const LedgerGpu& on = gpu(id);
   for (const core::ClientId client : on.memory) {
     const SlotMemory& memory = slot(client, id)->memory;
-    if (memory.stalled || memory.is_late(now_)) return true;
+    if (memory.stalled || memory.stays || memory.is_late(now_)) return true;
   }
   return std::any_of(on.open.begin(), on.open.end(), [&](core::ClientId client) {
     const Slot& one = *slot(client, id);
@@ -136,6 +136,7 @@ void Ledger::on(const core::MemoryHeld& event) {
   memory.away = event.away;
   memory.fixed = event.fixed;
   memory.asked = event.asked;
+  memory.stays = event.stays;
   memory.heard = now_;
   if (!memory.allowances.empty() && event.number <= memory.allowances.back().first) {
     std::erase_if(memory.allowances,

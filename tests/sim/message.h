@@ -17,6 +17,7 @@ struct Holdings {
   std::uint64_t asked = 0;
   bool is_short = false;
   bool is_faulted = false;
+  bool stays = false;
 };
 
 struct Message {

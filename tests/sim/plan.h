@@ -81,6 +81,7 @@ struct Happening {
     leave_and_join,  // process; back after `span`
     freeze,          // process, for `span`
     refuse_drains,   // process, for `span`: a kernel that does not end
+    keep_memory,     // process, for `span`: work on another GPU does not let go of it
     lose_contexts,   // process: it lives on, runs nothing and keeps its memory
     set_policy,      // GPU
     set_priority,    // tenant

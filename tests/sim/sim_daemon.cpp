@@ -193,7 +193,7 @@ void SimDaemon::perform(std::uint32_t process, const Message& message) {
       break;
     case Message::Kind::holds:
       step(core::MemoryHeld{client, gpu, memory.number, memory.resident, memory.away, memory.fixed,
-                            memory.asked, memory.is_short, memory.is_faulted});
+                            memory.asked, memory.is_short, memory.is_faulted, memory.stays});
       break;
     case Message::Kind::goodbye:
       leave(process);

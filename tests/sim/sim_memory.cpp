@@ -26,7 +26,7 @@ void SimMemory::start() {
   ++life_;
   resident_ = away_ = coming_ = number_ = 0;
   allowed_.reset();
-  moving_out_ = started_ = frozen_ = faulted_ = retrying_ = false;
+  moving_out_ = started_ = frozen_ = faulted_ = retrying_ = stays_ = false;
   card_.force(plan_.fixed);
   asked_ = plan_.bytes;
   for (const MemoryChange& one : plan_.changes) {
@@ -52,10 +52,10 @@ void SimMemory::lose_context() {
 
 void SimMemory::tell(bool is_short) {
   if (frozen_) return;
-  if (faulted_) return owner_.tell({number_, 0, 0, plan_.fixed + resident_, 0, false, true});
+  if (faulted_) return owner_.tell({number_, 0, 0, plan_.fixed + resident_, 0, false, true, false});
   // What is under way may be so because of an earlier one.
   const std::uint64_t number = moving_out_ || coming_ > 0 ? going_by_ : number_;
-  owner_.tell({number, resident_, away_, plan_.fixed, asked_, is_short, false});
+  owner_.tell({number, resident_, away_, plan_.fixed, asked_, is_short, false, stays_});
 }
 
 void SimMemory::allow(std::uint64_t number, std::uint64_t bytes) {
@@ -72,6 +72,13 @@ void SimMemory::lose_daemon() {
 
 void SimMemory::thaw() {
   frozen_ = false;
+  tell();
+  pump();
+}
+
+// Also where nothing has to go: then it says so in vain.
+void SimMemory::set_stays(bool stays) {
+  stays_ = stays;
   tell();
   pump();
 }
@@ -140,7 +147,7 @@ void SimMemory::retry() {
 }
 
 void SimMemory::move_out() {
-  if (moving_out_ || resident_ <= *allowed_ || !owner_.may_move_out()) return;
+  if (moving_out_ || stays_ || resident_ <= *allowed_ || !owner_.may_move_out()) return;
   if (coming_ == 0) going_by_ = number_;
   moving_out_ = true;
   const std::uint64_t chunk = std::min(resident_ - *allowed_, kChunk);

@@ -31,6 +31,8 @@ class SimMemory {
   void lose_daemon();
   void freeze() { frozen_ = true; }
   void thaw();
+  // Work on another GPU does not let go of it, or does again.
+  void set_stays(bool stays);
   // Nothing of it moves any more.
   void lose_context();
   void tell(bool is_short = false);
@@ -67,6 +69,7 @@ class SimMemory {
   bool frozen_ = false;
   bool faulted_ = false;
   bool retrying_ = false;
+  bool stays_ = false;
   std::uint64_t life_ = 0;
   std::optional<Instant> grown_;
 };

@@ -189,6 +189,13 @@ void SimProcess::set_stuck(bool stuck) {
   }
 }
 
+void SimProcess::keep_memory(bool keeps) {
+  if (!alive_) return;
+  for (const auto& seat : seats_) {
+    if (seat->memory) seat->memory->set_stays(keeps);
+  }
+}
+
 // Those whose kernels wait for each other are left out: they would have to end together.
 void SimProcess::lose_contexts() {
   const auto is_member = [this](const auto& seat) { return in_group(*seat); };

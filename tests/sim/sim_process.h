@@ -53,6 +53,8 @@ class SimProcess {
   void thaw();
   // A kernel that does not end runs from now on, or is ended.
   void set_stuck(bool stuck);
+  // None of its memory can leave, or it can again.
+  void keep_memory(bool keeps);
   // Whatever it submits from now on fails.
   void lose_contexts();
   // GPU time that its work has had on a GPU.

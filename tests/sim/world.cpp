@@ -153,6 +153,7 @@ void World::happen(const Happening& what) {
     case Happening::Kind::leave_and_join:
     case Happening::Kind::freeze:
     case Happening::Kind::refuse_drains:
+    case Happening::Kind::keep_memory:
     case Happening::Kind::lose_contexts:
       happen_to_process(what);
       break;
@@ -206,6 +207,11 @@ void World::happen_to_process(const Happening& what) {
       note("process " + std::to_string(number) + " is frozen");
       process.freeze();
       time_.after(what.span, [&process] { process.thaw(); });
+      break;
+    case Happening::Kind::keep_memory:
+      note("process " + std::to_string(number) + " cannot move its memory");
+      process.keep_memory(true);
+      time_.after(what.span, [&process] { process.keep_memory(false); });
       break;
     case Happening::Kind::lose_contexts:
       note("process " + std::to_string(number) + " loses its contexts");

@@ -52,7 +52,7 @@ void decide(int gpu, Known what) {
 // tell of.
 void become_fixed(int gpu, wire::Holds& message) {
   message.flags |= wire::u32{wire::kFaulted};
-  message.fixed += swap::on_device(gpu) - swap::staying(gpu) - unified::resident(gpu);
+  message.fixed += swap::on_device(gpu) - unified::resident(gpu);
   message.resident = message.away = message.asked = message.clean = 0;
 }
 
@@ -66,19 +66,19 @@ wire::Holds holds_of(int gpu) {
     const swap::Room& room = swap::rooms[gpu];
     const vmm::Sums sums = swap::regions.sums(gpu);
     const bool is_above = swap::on_device(gpu) > swap::allowance(gpu);
-    const std::uint64_t staying = swap::staying(gpu);
     message.flags = room.is_short ? wire::u32{wire::kShort} : 0U;
+    if (swap::staying(gpu) > 0) message.flags |= wire::u32{wire::kStays};
     message.number = room.number;
     const std::uint64_t moving = sums.leaving + sums.coming;
     message.resident =
-        sums.resident - staying + room.backing + (is_above ? moving : 0) + unified::resident(gpu);
+        sums.resident + room.backing + (is_above ? moving : 0) + unified::resident(gpu);
     message.away = sums.away() + (is_above ? 0 : moving) + unified::away(gpu);
     message.asked = room.asked;
     message.clean = sums.clean;
     message.host = sums.host;
     message.copied_out = room.copied_out;
     message.copied_in = room.copied_in;
-    message.fixed = swap::regions.pinned(gpu).total() + staying;
+    message.fixed = swap::regions.pinned(gpu).total();
     if (room.is_faulted) become_fixed(gpu, message);
   }
   message.fixed += memory::fixed_on(gpu);

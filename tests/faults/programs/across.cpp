@@ -217,8 +217,9 @@ int both(const Pair& gpus) {
   return 0;
 }
 
-// A kernel of the second GPU, which may reach the first one's memory, does not end.
-int never_stands_still(const Pair& gpus) {
+// A kernel of the second GPU, which may reach the first one's memory, does not end before the
+// test's word.
+int does_not_stand_still(const Pair& gpus) {
   gpus.first.make_current();
   Counted there(gpus.first, gpus.floats());
   gpus.second.make_current();
@@ -226,7 +227,10 @@ int never_stands_still(const Pair& gpus) {
   gpus.second.launch_hanging([&] { return gpus.second.spin(1); });
   gpus.first.make_current();
   work_until_stopped(gpus.first, there);
+  wait_for_word();
   gpus.second.sim().cusimReleaseHang();
+  say("released");
+  work_until_stopped(gpus.first, there);
   return 0;
 }
 
@@ -245,7 +249,7 @@ int across(int argc, char** argv) {
   }
   if (what == "kernels") return kernels(gpus, kind == "using");
   if (what == "both") return both(gpus);
-  if (what == "stuck") return never_stands_still(gpus);
+  if (what == "stuck") return does_not_stand_still(gpus);
   return 2;
 }
 

@@ -58,7 +58,7 @@ class Mover {
 
  private:
   // What others' work is in the way of stays for a while, as where a drain was refused: the daemon
-  // is told that it cannot be moved, and plans with the rest.
+  // is told so, plans with the rest, and lets whoever needs this wait.
   std::int64_t make_way() {
     const session::Way way = session::make_way(gpu_);
     if (way == session::Way::blocked) stay(os::monotonic_ns() + session::kStays_ns);

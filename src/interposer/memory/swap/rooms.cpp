@@ -42,7 +42,9 @@ std::uint64_t staying(int gpu) {
 }
 
 std::uint64_t allowance(int gpu) {
-  return rooms[gpu].number != 0 ? rooms[gpu].allowed + staying(gpu) : kNoLimit;
+  if (rooms[gpu].number == 0) return kNoLimit;
+  const std::uint64_t stays = staying(gpu);
+  return rooms[gpu].allowed < stays ? stays : rooms[gpu].allowed;
 }
 
 std::uint64_t may_have_more(int gpu) {

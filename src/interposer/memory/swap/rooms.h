@@ -33,7 +33,7 @@ struct Room {
   std::uint64_t for_driver;  // of these two: for what the driver has itself (driver_room.h)
   std::uint64_t copied_out;  // all in all
   std::uint64_t copied_in;
-  std::uint64_t stays;           // of what can be moved: cannot just now, and is told as fixed
+  std::uint64_t stays;           // of what can be moved: cannot just now, whatever is allowed
   std::uint64_t brought;         // of what Unified Memory claims (unified/claim.h): is on the GPU
   std::atomic<bool> is_faulted;  // all contexts are lost, and nothing moves; changed with the lock
   // Grows with everything that somebody may wait for: a futex.
@@ -49,8 +49,8 @@ extern Room rooms[gate::kGpusMax];
 
 // All of these with the lock held.
 std::uint64_t on_device(int gpu);                 // with what is being backed
-std::uint64_t staying(int gpu);                   // of that: is told as fixed (ADR 29)
-std::uint64_t allowance(int gpu);                 // by the daemon's word, beside which it stays
+std::uint64_t staying(int gpu);                   // of that: is not to leave just now (ADR 29)
+std::uint64_t allowance(int gpu);                 // by the daemon's word, but for what stays
 std::uint64_t may_have_more(int gpu);             // bytes, by the daemon's word
 bool may_allocate(int gpu, std::uint64_t bytes);  // by what programs are to see
 bool has_little_room(int gpu);                    // by the daemon's word, to grow into
