@@ -97,6 +97,7 @@ struct MemoryHeld {
   bool is_short = false;       // the driver had less than what is allowed
   bool is_faulted = false;     // its contexts are lost: it runs and moves nothing
   bool stays = false;          // nothing of it can leave just now, for work on another GPU
+  bool reached = false;        // work on the client's other GPUs may use it
 };
 // How much of a GPU's memory there is for all clients together, for what cannot be moved too; 0: it
 // is not known, and there is no limit.

@@ -37,6 +37,7 @@ struct GateMemory {
   Instant moved;            // when something did, or when it was told to
   bool is_faulted = false;  // it cannot run or move anything any more
   bool stays = false;       // nothing of it can leave until it says otherwise
+  bool reached = false;     // work on the client's other GPUs may use it
   bool is_short = false;    // it said since then that the driver has nothing for it
   // That was so for a while: until then it gets no more than it has, and others come first.
   std::optional<Instant> starves_until;

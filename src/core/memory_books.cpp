@@ -136,6 +136,7 @@ void note_held(Gate& gate, const MemoryHeld& told, Instant now) {
   memory.asked = event.asked;
   memory.is_faulted = event.is_faulted;
   memory.stays = event.stays;
+  memory.reached = event.reached;
 }
 
 void note_shortage(Gpu& gpu, const Gate& gate, std::uint64_t number, Instant now) {
@@ -204,10 +205,22 @@ bool is_promised(const GateMemory& memory) {
   return memory.allowances.any() && memory.allowances.bytes() >= memory.need();
 }
 
+// Whoever has had its share for now may have no use for its place until it runs again.
+bool is_at_work(const Seat& seat) {
+  return seat.busy > 0 || (seat.wanting > 0 && !seat.quota.waits);
+}
+
+bool is_worked_on(const Seat& seat) {
+  const bool is_reached = std::any_of(seat.gates.begin(), seat.gates.end(),
+                                      [](const Gate* gate) { return gate->memory.reached; });
+  const auto& seats = seat.tenant->seats;
+  return is_reached && std::any_of(seats.begin(), seats.end(), [&seat](const auto& other) {
+           return other && other.get() != &seat && is_at_work(*other);
+         });
+}
+
 void note_work(Seat& seat, Instant now) {
-  // Whoever has had its share for now may have no use for its place until it runs again.
-  const bool wants = seat.wanting > 0 && !seat.quota.waits;
-  const bool works = wants || seat.busy > 0 || asks_for_more(seat);
+  const bool works = is_at_work(seat) || asks_for_more(seat) || is_worked_on(seat);
   if (std::exchange(seat.memory.works, works) && !works) seat.memory.rested = now;
 }
 

@@ -37,6 +37,10 @@ bool asks_for_more(const Seat& seat);
 // It may take what it asks for at any moment.
 bool is_promised(const GateMemory& memory);
 
+// It has work there, as far as its clients said.
+bool is_at_work(const Seat& seat);
+// The tenant has work on other GPUs that may use its memory on this one (ADR-0029).
+bool is_worked_on(const Seat& seat);
 void note_work(Seat& seat, Instant now);
 void note_waits(Seat& seat, Instant now);
 // What else about its gates memory depends on, as a number to compare.

@@ -246,7 +246,7 @@ bool is_standstill(const Division& division) {
   for (const Place& place : division.places) {
     const Seat& seat = *place.seat;
     if (!place.in || seat.memory.stuck || seat.tenant->paused) continue;
-    if (seat.wanting > 0 || seat.busy > 0) return false;
+    if (seat.wanting > 0 || seat.busy > 0 || is_worked_on(seat)) return false;
     if (seat.memory.promised > 0 && place.keeps_promise) return false;
     if (seat.memory.asked == 0) continue;
     if (place.grants_ask) return false;

@@ -82,6 +82,18 @@ void follow(Node& node, Seat& seat) {
   }
 }
 
+// Its memory on other GPUs may be what it works on here, or not any more.
+void tell_worked_on(Node& node, Seat& seat) {
+  const bool at_work = is_at_work(seat);
+  if (std::exchange(seat.at_work, at_work) == at_work) return;
+  for (const auto& other : seat.tenant->seats) {
+    if (!other || other.get() == &seat || !other->memory.told) continue;
+    const bool worked = other->memory.works;
+    note_work(*other, node.now);
+    if (worked != other->memory.works && other->gpu->memory.tight) touch_memory(node, *other->gpu);
+  }
+}
+
 std::optional<Instant> next_due(const Gpu& gpu, Instant now) {
   const GpuMemory& memory = gpu.memory;
   std::optional<Instant> at = stalls_at(gpu);
@@ -155,6 +167,7 @@ void forget_memory(Node& node, Gate& gate) {
 
 void note_memory(Node& node, Seat& seat) {
   SeatMemory& memory = seat.memory;
+  tell_worked_on(node, seat);
   if (!memory.told) return;
   note_work(seat, node.now);
   // What stays put limits what anybody may ask for at all, whether or not memory is tight.

@@ -78,6 +78,7 @@ struct Seat {
   bool ended_busy = false;
   bool took_over = false;  // before its window another tenant had one
   bool active = false;     // as it was when gates of it last changed
+  bool at_work = false;    // as the tenant's other seats last heard
   WindowTerms terms;
   Instant opened;
   Instant window_end;

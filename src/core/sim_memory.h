@@ -25,6 +25,7 @@ class MemoryTest : public testing::Test {
     std::uint64_t asked = 0;
     bool is_faulted = false;
     bool stays = false;
+    bool reached = false;
   };
 
   explicit MemoryTest(int gpus = 1, GpuPolicy policy = {}) : node(gpus, policy) {
@@ -38,7 +39,8 @@ class MemoryTest : public testing::Test {
     const Held& it = held[key];
     node.step(MemoryHeld{ClientId(static_cast<std::uint64_t>(key.first)),
                          GpuId(static_cast<std::uint32_t>(key.second)), it.number, it.resident,
-                         it.away, it.fixed, it.asked, is_short, it.is_faulted, it.stays});
+                         it.away, it.fixed, it.asked, is_short, it.is_faulted, it.stays,
+                         it.reached});
   }
   // All in GiB.
   void has(int client, std::uint64_t resident, std::uint64_t away = 0, std::uint64_t fixed = 0,
@@ -49,7 +51,8 @@ class MemoryTest : public testing::Test {
                            fixed * kGiB,
                            held[{client, gpu}].asked,
                            held[{client, gpu}].is_faulted,
-                           held[{client, gpu}].stays};
+                           held[{client, gpu}].stays,
+                           held[{client, gpu}].reached};
     tell({client, gpu});
   }
   void asks(int client, std::uint64_t gib, int gpu = 0) {
@@ -59,7 +62,7 @@ class MemoryTest : public testing::Test {
   // Its contexts are lost: what it has stays where it is.
   void faults(int client) {
     Held& it = held[{client, 0}];
-    it = {it.number, 0, 0, it.fixed + it.resident, 0, true, false};
+    it = {it.number, 0, 0, it.fixed + it.resident, 0, true, false, false};
     tell({client, 0});
   }
   // Another GPU is at work on what it has, or is not any more.

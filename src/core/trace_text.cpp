@@ -108,7 +108,7 @@ struct Describe {
     line.number("resident", it.resident).number("away", it.away);
     line.number("fixed", it.fixed).number("asked", it.asked);
     return line.take() + (it.is_short ? " short" : "") + (it.is_faulted ? " faulted" : "") +
-           (it.stays ? " stays" : "");
+           (it.stays ? " stays" : "") + (it.reached ? " reached" : "");
   }
   std::string operator()(const CapacitySet& it) const {
     return Line("capacity").gpu(it.gpu).number("bytes", it.bytes).take();

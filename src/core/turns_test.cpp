@@ -249,5 +249,56 @@ TEST_F(Turns, WhoAsksWaitsForItsTurnAndRunsMeanwhile) {
   EXPECT_EQ(resident(1), 4U);
 }
 
+// The tenant works on GPU 1 alone, on memory of GPU 0, which another one waits for.
+class TurnsAcross : public MemoryTest {
+ protected:
+  TurnsAcross() : MemoryTest(2) {
+    node.step(PolicySet{GpuId{0}, {Mode::automatic, Duration::from_ms(20), Duration::from_s(5)}});
+    node.join(1, 1);
+    node.join(9, 9);
+    held[{9, 0}].reached = true;
+    has(9, 12);
+    obey_all();
+    node.saturate(9, 1);
+    pass_ms(3000);
+    has(1, 0, 12);
+    node.saturate(1);
+  }
+};
+
+TEST_F(TurnsAcross, WorkOnAnotherGpuKeepsATurn) {
+  pass_ms(4900);
+  EXPECT_EQ(resident(9), 12U);
+  EXPECT_EQ(node.opened(9, 0), 0) << "it has no use for the GPU itself";
+  pass_ms(200);
+  EXPECT_TRUE(node.is_open(1));
+  EXPECT_LT(resident(9), 12U) << "and not longer than others";
+}
+
+TEST_F(TurnsAcross, ItEndsEarlyWhenThatWorkIsDone) {
+  pass_ms(100);
+  node.idle(9, 1);
+  pass_ms(1500);
+  EXPECT_EQ(resident(9), 12U) << "moving it would take 1.6 s";
+  pass_ms(200);
+  EXPECT_TRUE(node.is_open(1));
+}
+
+TEST_F(TurnsAcross, NobodyIsAtAStandstillWhoseWorkUsesTheMemory) {
+  node.join(2, 2);
+  has(2, 2);
+  asks(2, 4);
+  pass_ms(4000);
+  EXPECT_EQ(resident(9), 12U);
+  EXPECT_EQ(resident(2), 2U);
+}
+
+TEST_F(TurnsAcross, WhatIsNotReachedIsIdle) {
+  held[{9, 0}].reached = false;
+  tell({9, 0});
+  pass_ms(1700);
+  EXPECT_TRUE(node.is_open(1));
+}
+
 }  // namespace
 }  // namespace nvs::core

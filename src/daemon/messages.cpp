@@ -85,7 +85,8 @@ core::MemoryHeld memory_held(core::ClientId client, core::GpuId gpu, const wire:
           .asked = holds.asked,
           .is_short = (holds.flags & wire::kShort) != 0,
           .is_faulted = (holds.flags & wire::kFaulted) != 0,
-          .stays = (holds.flags & wire::kStays) != 0};
+          .stays = (holds.flags & wire::kStays) != 0,
+          .reached = (holds.flags & wire::kReached) != 0};
 }
 
 Verdict Messages::take(Instant now, const Sender& sender, wire::Type type, const void* packet,

@@ -94,13 +94,16 @@ TEST_F(MessagesTest, AFaultIsShownAndLoggedOnce) {
   EXPECT_NE(node_.status(kNow, {}).find(R"("state":"idle")"), std::string::npos);
 }
 
-TEST_F(MessagesTest, WhatStaysIsToldToTheCoreAndNotAsFixed) {
+TEST_F(MessagesTest, WhatStaysOrIsReachedIsToldToTheCore) {
   const wire::Holds holds{.flags = wire::kStays, .resident = 5};
   const core::MemoryHeld held = memory_held(core::ClientId{1}, core::GpuId{0}, holds);
   EXPECT_TRUE(held.stays);
   EXPECT_EQ(held.resident, 5U);
   EXPECT_EQ(held.fixed, 0U);
-  EXPECT_FALSE(memory_held(core::ClientId{1}, core::GpuId{0}, {}).stays);
+  EXPECT_FALSE(held.reached);
+  const wire::Holds reached{.flags = wire::kReached};
+  EXPECT_TRUE(memory_held(core::ClientId{1}, core::GpuId{0}, reached).reached);
+  EXPECT_FALSE(memory_held(core::ClientId{1}, core::GpuId{0}, reached).stays);
 }
 
 // The next one is then told at once that somebody waits, and not a message later.

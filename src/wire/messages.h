@@ -92,10 +92,11 @@ enum OpenFlag : u32 {
   kTookOver = 8,  // another tenant had the GPU before: it turns to this one first
 };
 enum HoldsFlag : u32 {
-  kShort = 1,    // the driver has no memory left, although less than what is allowed is used
-  kUnified = 2,  // what can be moved is Unified Memory: it leaves only when others need its room
-  kFaulted = 4,  // all contexts there are lost: it runs nothing, and what it has stays
-  kStays = 8,    // nothing of it can leave just now: it says so again when it can be tried
+  kShort = 1,     // the driver has no memory left, although less than what is allowed is used
+  kUnified = 2,   // what can be moved is Unified Memory: it leaves only when others need its room
+  kFaulted = 4,   // all contexts there are lost: it runs nothing, and what it has stays
+  kStays = 8,     // nothing of it can leave just now: it says so again when it can be tried
+  kReached = 16,  // other GPUs of the process may work on it
 };
 enum AllowFlag : u32 {
   kShared = 1,  // others use the GPU too

@@ -39,6 +39,7 @@ class MemoryDrawing {
     if (!plan_.strict_memory) add_happenings();
     if (random_.percent(25)) add_to_process(Happening::Kind::lose_contexts);
     if (random_.percent(25)) add_to_process(Happening::Kind::keep_memory);
+    if (random_.percent(25)) add_reach();
   }
 
  private:
@@ -60,6 +61,15 @@ class MemoryDrawing {
       const auto bytes = static_cast<std::int64_t>(part(random_.between(1, mean / 2 + 2)));
       load.memory.changes.push_back(
           {random_.between(Duration{}, plan_.length), random_.percent(60) ? bytes : -bytes});
+    }
+  }
+
+  void add_reach() {
+    for (TenantPlan& tenant : plan_.tenants) {
+      for (ProcessPlan& process : tenant.processes) {
+        const bool is_reached = process.loads.size() > 1 && random_.percent(50);
+        for (Load& load : process.loads) load.memory.reached = is_reached;
+      }
     }
   }
 

@@ -18,6 +18,7 @@ struct Holdings {
   bool is_short = false;
   bool is_faulted = false;
   bool stays = false;
+  bool reached = false;
 };
 
 struct Message {

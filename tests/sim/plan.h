@@ -22,6 +22,7 @@ struct MemoryChange {
 struct MemoryPlan {
   std::uint64_t bytes = 0;  // before it does anything; 0: it never says anything about memory
   std::uint64_t fixed = 0;
+  bool reached = false;  // work of the process on other GPUs may use it
   std::vector<MemoryChange> changes;
 };
 

@@ -193,7 +193,8 @@ void SimDaemon::perform(std::uint32_t process, const Message& message) {
       break;
     case Message::Kind::holds:
       step(core::MemoryHeld{client, gpu, memory.number, memory.resident, memory.away, memory.fixed,
-                            memory.asked, memory.is_short, memory.is_faulted, memory.stays});
+                            memory.asked, memory.is_short, memory.is_faulted, memory.stays,
+                            memory.reached});
       break;
     case Message::Kind::goodbye:
       leave(process);

@@ -52,10 +52,13 @@ void SimMemory::lose_context() {
 
 void SimMemory::tell(bool is_short) {
   if (frozen_) return;
-  if (faulted_) return owner_.tell({number_, 0, 0, plan_.fixed + resident_, 0, false, true, false});
+  if (faulted_)
+    return owner_.tell(
+        {number_, 0, 0, plan_.fixed + resident_, 0, false, true, false, plan_.reached});
   // What is under way may be so because of an earlier one.
   const std::uint64_t number = moving_out_ || coming_ > 0 ? going_by_ : number_;
-  owner_.tell({number, resident_, away_, plan_.fixed, asked_, is_short, false, stays_});
+  owner_.tell(
+      {number, resident_, away_, plan_.fixed, asked_, is_short, false, stays_, plan_.reached});
 }
 
 void SimMemory::allow(std::uint64_t number, std::uint64_t bytes) {

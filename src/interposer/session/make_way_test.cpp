@@ -138,6 +138,20 @@ TEST_F(MakeWay, WhoReachesMemoryThatIsAwayWantsThatFirst) {
   EXPECT_EQ(user().phase, Phase::open);
 }
 
+TEST_F(MakeWay, TheDaemonHearsThatOthersReachTheMemory) {
+  const auto is_reached = [this] {
+    session::tell_holds(kOwner);
+    const auto holds = heard<wire::Holds>();
+    return holds && (holds->flags & wire::kReached) != 0;
+  };
+  session::announce(kOwner);
+  empty_socket();
+  session::memory_known(kOwner, true);
+  EXPECT_FALSE(is_reached());
+  swap::view_reaches(kOwner, kUser);
+  EXPECT_TRUE(is_reached());
+}
+
 TEST_F(MakeWay, WithoutADaemonAGpuOpensWhenWhatItReachesHasCome) {
   swap::view_reaches(kOwner, kUser);
   session::make_way(kOwner);

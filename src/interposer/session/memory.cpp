@@ -56,6 +56,9 @@ void become_fixed(int gpu, wire::Holds& message) {
   message.resident = message.away = message.asked = message.clean = 0;
 }
 
+// Work elsewhere on it makes its place here worth having, though nothing runs here (ADR 29).
+bool is_reached(int gpu) { return (swap::reached_by(gpu) & ~(1U << gpu)) != 0; }
+
 // What is on its way, in or out, counts as away until it is there, so that nobody takes us for
 // complete; unless we have more than we may: then it counts as taken.
 wire::Holds holds_of(int gpu) {
@@ -83,6 +86,7 @@ wire::Holds holds_of(int gpu) {
   }
   message.fixed += memory::fixed_on(gpu);
   message.managed = memory::managed_on(gpu);
+  if (is_reached(gpu)) message.flags |= wire::u32{wire::kReached};
   if (unified::is_used(gpu)) message.flags |= wire::u32{wire::kUnified};
   return message;
 }
