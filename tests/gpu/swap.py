@@ -10,7 +10,7 @@ parts:
   first       12 GiB, 1 GiB and 12 GiB, one after the other, on 16 GiB: each swap-out's time; the
               first one of a tenant, 12 s after it was not alone, may take twice as long as
               later ones
-  jax         JAX with its usual preallocation beside 12 GiB on 24 GiB: what of it is copied
+  jax         JAX with its usual preallocation beside 22 GiB on 24 GiB: what of it is copied
   allocators  cudaMallocAsync and expandable segments of PyTorch, CuPy's async pool, each twice
 
 Turns are of 1 s (first: 12 s, jax: 2 s). Prints a table as Markdown, each row as soon as it is

@@ -27,6 +27,11 @@ JAX_S = 20
 JAX_TAKEN = 1 << 30
 JAX_TAKES_S = 6
 JAX_BESIDE_S = 14
+# Beside this nothing of JAX fits, which touches three matrices of 256 MiB of all that it takes, and
+# what its libraries need.
+JAX_BESIDE = "22G"
+JAX_TOUCHED = 768 << 20
+JAX_COPIED_MAX = 2 * JAX_TOUCHED
 
 
 def has(options, module):
@@ -132,11 +137,19 @@ def jax(options, table):
         tenant = node.start("JAX", program)
         node.until(lambda: seen or not tenant.runs(), LOAD_S, note)
         node.until(lambda: seen.get("memory_bytes", 0) >= JAX_TAKEN, JAX_TAKES_S, note)
-        beside = node.start_add("add", "12G", JAX_BESIDE_S)
+        beside = node.start_add("add", JAX_BESIDE, JAX_BESIDE_S)
         node.until_ended(LOAD_S + JAX_S, note)
         for key in ("memory_bytes", "copied_out_bytes", "copied_in_bytes"):
             table.add(f"jax, {key}", f"{swap_figures.mib(seen.get(key, 0))} MiB")
+        outs = len(node.outs().get("JAX", []))
+        each = seen.get("copied_out_bytes", 0) // max(outs, 1)
+        table.judge(
+            "jax, copied out each time",
+            f"{swap_figures.mib(each)} MiB, {outs} times",
+            f"{swap_figures.mib(JAX_TOUCHED)} touched, at most twice that",
+            outs > 0 and 0 < each <= JAX_COPIED_MAX,
+        )
         words = tenant.trouble() or swap_figures.last_line(tenant.text())
-        table.judge("jax, beside 12 GiB", words, "right", words.endswith("right"))
+        table.judge(f"jax, beside {JAX_BESIDE}", words, "right", words.endswith("right"))
         node.children = [beside]
         swap_workloads.report(node, table, "jax")

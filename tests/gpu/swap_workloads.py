@@ -53,6 +53,13 @@ class Soak:
             words.append(f"{key.split('_')[0]} {'+'.join(map(swap_figures.mib, numbers))} MiB")
         for name in pids:
             self._series[f"{name} host_bytes"].append(uses[name]["host_bytes"])
+        # One has what the other has not, so only the sum is the same in each sample. What the card
+        # holds beside it would show memory that was let go of and is still there.
+        resident = sum(uses[name]["resident_bytes"] for name in pids)
+        self._series["both resident_bytes"].append(resident)
+        other = status["gpus"][0].get("other_bytes", 0)
+        self._series["the card other_bytes"].append(other)
+        words.append(f"others {swap_figures.mib(other)} MiB")
         self._table.add(f"soak, {self._node.seconds():.0f} s", ", ".join(words))
 
     def judge(self):
