@@ -100,6 +100,12 @@ class Registrations:
         self.assertTrue(self.kubelet.has_died.wait(PATIENCE_S), "the kubelet lives")
         self.kubelet.has_died.clear()
 
+    def see_it_die_and_come_back(self):
+        self.await_death()
+        self.kubelet.start()
+        self.wait_for_devices(20)
+        self.wait_until_one_socket()
+
     def test_a_kubelet_that_dies_before_it_has_registered_us(self):
         self.kubelet.dies_in = "Register"
         plugin = self.launch()
@@ -111,10 +117,7 @@ class Registrations:
         # And when it has us already, and we register again.
         self.kubelet.dies_in = "Register"
         plugin.process.send_signal(signal.SIGHUP)
-        self.await_death()
-        self.kubelet.start()
-        self.wait_for_devices(20)
-        self.wait_until_one_socket()
+        self.see_it_die_and_come_back()
         self.kubelet.admit("pod", nvshare_com__gpu=1)
 
     def test_a_kubelet_that_dies_before_it_has_listed_its_pods(self):
@@ -122,10 +125,7 @@ class Registrations:
         self.kubelet.dies_in = "List"
         plugin = self.launch()
         for _ in range(2):
-            self.await_death()
-            self.kubelet.start()
-            self.wait_for_devices(20)
-            self.wait_until_one_socket()
+            self.see_it_die_and_come_back()
             self.kubelet.dies_in = "List"
         self.await_death()
         self.wait_until(lambda: plugin.has_logged("does not say who has what"), "a warning")
@@ -150,10 +150,7 @@ class Registrations:
                 self.kubelet.dies_in = name
                 with plugin_is(), self.assertRaises(KubeletDiedError):
                     call()
-                self.await_death()
-                self.kubelet.start()
-                self.wait_for_devices(20)
-                self.wait_until_one_socket()
+                self.see_it_die_and_come_back()
         self.assertIsNone(plugin.process.poll())
         for number in range(20):
             self.kubelet.admit(f"pod-{number}", nvshare_com__gpu=1)
@@ -162,10 +159,7 @@ class Registrations:
         self.kubelet.dies_in = "ListAndWatch"
         plugin = self.launch()
         for _ in range(2):
-            self.await_death()
-            self.kubelet.start()
-            self.wait_for_devices(20)
-            self.wait_until_one_socket()
+            self.see_it_die_and_come_back()
             # And when we register again.
             self.kubelet.dies_in = "ListAndWatch"
             plugin.process.send_signal(signal.SIGHUP)
