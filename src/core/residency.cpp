@@ -85,7 +85,7 @@ void follow(Node& node, Seat& seat) {
 // Its memory on other GPUs may be what it works on here, or not any more.
 void tell_worked_on(Node& node, Seat& seat) {
   const bool at_work = is_at_work(seat);
-  if (std::exchange(seat.at_work, at_work) == at_work) return;
+  if (std::exchange(seat.told_at_work, at_work) == at_work) return;
   for (const auto& other : seat.tenant->seats) {
     if (!other || other.get() == &seat || !other->memory.told) continue;
     const bool worked = other->memory.works;
