@@ -60,19 +60,6 @@ Child::Environment daemon_environment(const Machine& machine, const Child::Envir
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (fs::temp_directory_path() / "nvshare-bench-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) {
-    throw Failure(fmt::format("{}: {}", pattern, std::strerror(errno)));
-  }
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
 DaemonProcess::DaemonProcess(const Bench& bench, const Child::Environment& extra,
                              const std::vector<std::string>& options)
     : library_(find_library(bench.library)),

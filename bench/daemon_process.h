@@ -14,20 +14,9 @@
 #include "bench/case.h"
 #include "bench/child.h"
 #include "bench/program.h"
+#include "bench/temporary_folder.h"
 
 namespace nvs::bench {
-
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // The window that the daemon has by default, on the machine that is modelled. A simulator whose
 // times are dilated gets windows that are longer by the same factor.

@@ -19,6 +19,7 @@
 #include "bench/program.h"
 #include "bench/python_turns.h"
 #include "bench/report.h"
+#include "bench/temporary_folder.h"
 #include "bench/tenants.h"
 
 namespace nvs::bench {
@@ -28,7 +29,8 @@ namespace {
 // Children see the end of their parent. Only calls that are safe in a signal handler are made.
 void out_of_time(int) {
   static const char text[] = "\nnvshare-bench: the case did not end in its time\n";
-  if (::write(STDERR_FILENO, text, sizeof text - 1) < 0) ::_exit(kExitFailed);
+  [[maybe_unused]] const ssize_t said = ::write(STDERR_FILENO, text, sizeof text - 1);
+  remove_temporary_folders();
   ::_exit(kExitFailed);
 }
 
@@ -88,6 +90,7 @@ int main_with(const std::vector<std::string>& arguments) {
                       arguments[1]);
   }
   ::signal(SIGALRM, out_of_time);
+  remove_temporary_folders_on_signals();
   const tl::expected<Options, EarlyExit> options = parse_options(arguments, case_names());
   if (!options) {
     const EarlyExit& exit = options.error();

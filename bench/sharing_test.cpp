@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <signal.h>
 #include <sys/wait.h>
 
 namespace {
@@ -47,6 +48,20 @@ double value(const Outcome& outcome, const std::string& row) {
     return -1;
   }
   return found->second["value"].is_null() ? -1 : found->second["value"].get<double>();
+}
+
+TEST(Ended, LeavesNoFolderOfItsDaemonBehind) {
+  const std::string script = std::string("TMPDIR=$(mktemp -d); export TMPDIR; '") + NVS_BENCH +
+                             "' idle --sim h200 >/dev/null 2>&1 & "
+                             "until ls $TMPDIR/nvshare-bench-*/bench.log >/dev/null 2>&1; "
+                             "do kill -0 $! || break; sleep 0.05; done; "
+                             "kill -TERM $!; wait $!; code=$?; ls $TMPDIR; rm -rf $TMPDIR; "
+                             "exit $code";
+  std::FILE* pipe = ::popen(script.c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  std::array<char, 256> left{};
+  EXPECT_EQ(std::fread(left.data(), 1, left.size() - 1, pipe), 0u) << left.data();
+  EXPECT_EQ(WEXITSTATUS(::pclose(pipe)), 128 + SIGTERM);
 }
 
 TEST(Quick, PairSwitchesUnderTheDaemonOnly) {
