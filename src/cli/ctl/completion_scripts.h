@@ -98,10 +98,11 @@ complete -o filenames -F _nvshare nvshare
 
 inline constexpr const char* kZshCompletion = R"script(#compdef nvsharectl nvshare
 # zsh completion of nvsharectl and nvshare
+# Called with options for compadd before the word.
 _nvsharectl_words() {
   local -a found
-  found=("${(@f)$(nvsharectl completion $1 2>/dev/null)}")
-  compadd -a found
+  found=("${(@f)$(nvsharectl $nvsharectl_folder completion ${@[-1]} 2>/dev/null)}")
+  compadd "${@[1,-2]}" -a found
 }
 
 _nvsharectl_set() {
@@ -121,7 +122,8 @@ _nvsharectl_set() {
 }
 
 _nvsharectl() {
-  local -a commands state
+  local -a commands state nvsharectl_folder
+  local -A opt_args
   commands=(
     'status:GPUs and tenants as a table'
     'top:the same, live'
@@ -133,6 +135,7 @@ _nvsharectl() {
   )
   _arguments -C '--folder=[the folder of the daemon]:folder:_files -/' '--help[help]' \
     '--version[version]' '1:command:->command' '*::argument:->argument'
+  (( $+opt_args[--folder] )) && nvsharectl_folder=(--folder "${(Q)opt_args[--folder]}")
   case $state in
     command) _describe command commands ;;
     argument)
@@ -161,6 +164,19 @@ compdef _nvshare nvshare
 )script";
 
 inline constexpr const char* kFishCompletion = R"script(# fish completion of nvsharectl and nvshare
+function __nvsharectl_ask
+  set -l words (commandline -opc)
+  set -l folder
+  for i in (seq (count $words))
+    switch $words[$i]
+      case --folder
+        set folder --folder $words[(math $i + 1)]
+      case '--folder=*'
+        set folder $words[$i]
+    end
+  end
+  nvsharectl $folder completion $argv 2>/dev/null
+end
 set -l commands status top set pause resume trace completion
 complete -c nvsharectl -f
 complete -c nvsharectl -l folder -x -a '(__fish_complete_directories)' -d 'folder of the daemon'
@@ -171,7 +187,7 @@ complete -c nvsharectl -n '__fish_seen_subcommand_from status' -s o -x -a 'table
 complete -c nvsharectl -n '__fish_seen_subcommand_from trace' -s o -r -F
 complete -c nvsharectl -n '__fish_seen_subcommand_from trace' -l seconds -x
 complete -c nvsharectl -n '__fish_seen_subcommand_from pause resume' \
-  -a '(nvsharectl completion tenants 2>/dev/null)'
+  -a '(__nvsharectl_ask tenants)'
 complete -c nvsharectl -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'
 set -l settings mode turn window priority weight memory cores
 complete -c nvsharectl -a "$settings" \
@@ -180,15 +196,15 @@ complete -c nvsharectl -n '__fish_seen_subcommand_from mode' -a 'auto serial con
 complete -c nvsharectl -n '__fish_seen_subcommand_from turn' -a 'auto 10s 30s 60s'
 complete -c nvsharectl -n '__fish_seen_subcommand_from window' -a '10ms 20ms 50ms'
 complete -c nvsharectl -n '__fish_seen_subcommand_from mode turn window' -l gpu -x \
-  -a '(nvsharectl completion gpus 2>/dev/null)'
+  -a '(__nvsharectl_ask gpus)'
 complete -c nvsharectl -n '__fish_seen_subcommand_from priority' \
-  -a 'low normal high (nvsharectl completion tenants 2>/dev/null)'
+  -a 'low normal high (__nvsharectl_ask tenants)'
 complete -c nvsharectl -n '__fish_seen_subcommand_from weight' \
-  -a '50 100 200 (nvsharectl completion tenants 2>/dev/null)'
+  -a '50 100 200 (__nvsharectl_ask tenants)'
 complete -c nvsharectl -n '__fish_seen_subcommand_from memory' \
-  -a '1Gi 4Gi 50% none default (nvsharectl completion tenants 2>/dev/null)'
+  -a '1Gi 4Gi 50% none default (__nvsharectl_ask tenants)'
 complete -c nvsharectl -n '__fish_seen_subcommand_from cores' \
-  -a '25 50 75 none default (nvsharectl completion tenants 2>/dev/null)'
+  -a '25 50 75 none default (__nvsharectl_ask tenants)'
 
 complete -c nvshare -n '__fish_use_subcommand' -f -a run
 complete -c nvshare -n '__fish_seen_subcommand_from run' -l priority -x -a 'low normal high'

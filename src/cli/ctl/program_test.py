@@ -291,14 +291,54 @@ class Completion(WithDaemon):
         self.assertEqual(offered, [r"x\$\(touch\ pwned\)\ y"])
         self.assertFalse(pathlib.Path("pwned").exists())
 
-    def test_other_shells_take_theirs(self):
-        for shell, option in (("zsh", "-n"), ("fish", "--no-execute")):
-            script = self.good("completion", shell)
-            self.assertIn("nvsharectl", script)
-            if shutil.which(shell):
-                path = self.folder / f"script.{shell}"
-                path.write_text(script, "utf-8")
-                subprocess.run([shell, option, str(path)], check=True)
+    def in_shell(self, *command):
+        """What a shell prints that finds nvsharectl, and no daemon by itself."""
+        variables = {key: value for key, value in os.environ.items() if "NVSHARE_" not in key}
+        variables["PATH"] = f"{pathlib.Path(NVSHARECTL).parent}:{variables['PATH']}"
+        done = subprocess.run(
+            command, env=variables, capture_output=True, text=True, timeout=60, check=False
+        )
+        self.assertEqual(done.stderr, "")
+        return done.stdout
+
+    def fish(self, line):
+        ask = "nvsharectl completion fish | source; complete -C $argv[1]"
+        return self.in_shell("fish", "-c", ask, line).splitlines()
+
+    def zsh(self, line):
+        """The words that the line has become: zsh completes only in a terminal."""
+        shell = self.folder / "zsh"
+        shell.mkdir(exist_ok=True)
+        (shell / ".zshrc").write_text(
+            "autoload -U compinit; compinit -u -D; bindkey -e\n"
+            'eval "$(nvsharectl completion zsh)"; print READY\n',
+            "utf-8",
+        )
+        # Control keys go to the line's begin and end, so that it prints what it has become.
+        script = (
+            f"zmodload zsh/zpty; zpty z ZDOTDIR={shell} zsh -d -i\n"
+            "zpty -r z said '*READY*'\n"
+            f"zpty -w z \"$1\"$'\\t\\x01'print -l -- $'\\x05' '>{shell}/words; exit'\n"
+            "while zpty -r z said; do :; done\n"
+        )
+        self.in_shell("zsh", "-f", "-c", script, "zsh", line)
+        return (shell / "words").read_text("utf-8").splitlines()
+
+    def test_zsh_completes(self):
+        self.assertEqual(self.zsh("nvsharectl st"), ["nvsharectl", "status"])
+        folder = f"--folder={self.folder}"
+        self.assertEqual(self.zsh(f"nvsharectl {folder} pause t")[-1], "train.py")
+        line = f"nvsharectl --folder {self.folder} set mode auto --gpu=GPU-1"
+        self.assertEqual(self.zsh(line)[-1], "--gpu=GPU-11")
+        self.assertEqual(self.zsh(f"nvsharectl {folder} set cores 25 s")[-1], "serve.py")
+        self.assertEqual(self.zsh("nvshare run --pri")[-1], "--priority")
+
+    def test_fish_completes(self):
+        self.assertEqual(self.fish("nvsharectl st"), ["status"])
+        self.assertEqual(self.fish(f"nvsharectl --folder {self.folder} pause t"), ["train.py"])
+        line = f"nvsharectl --folder={self.folder} set mode auto --gpu G"
+        self.assertEqual(self.fish(line), ["GPU-00", "GPU-11"])
+        self.assertEqual(self.fish("nvshare run --pri"), ["--priority"])
 
 
 if __name__ == "__main__":
