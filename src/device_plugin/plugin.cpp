@@ -143,7 +143,11 @@ Parsed<void> Plugin::watch_descriptors() {
 Parsed<void> Plugin::make_offer() {
   if (nvml_ == nullptr) {
     auto nvml = Nvml::open(nvml_path());
-    if (!nvml) return tl::unexpected(std::string(nvml_path()) + ": " + nvml.error());
+    if (!nvml) {
+      return tl::unexpected(std::string(nvml_path()) + ": " + nvml.error() +
+                            "; is NVIDIA's driver installed, and its container runtime that of "
+                            "this pod (runtimeClassName)?");
+    }
     nvml_ = std::make_shared<const Nvml>(*std::move(nvml));
   }
   std::string remarks;

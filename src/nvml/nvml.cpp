@@ -52,7 +52,11 @@ NvmlResult<Nvml> Nvml::open(const char* path) {
   void* opened = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (opened == nullptr) {
     const char* why = ::dlerror();
-    return tl::unexpected(std::string(why != nullptr ? why : "it cannot be opened"));
+    std::string_view text = why != nullptr ? why : "it cannot be opened";
+    // Callers name the library, as they do for all errors; this one does so itself.
+    const std::string name = std::string(path) + ": ";
+    if (text.starts_with(name)) text.remove_prefix(name.size());
+    return tl::unexpected(std::string(text));
   }
   Nvml nvml{Library(opened)};
   const nvmlReturn_t result =

@@ -174,6 +174,9 @@ class Settings(PluginCase):
         broken = {"NVSHARE_NVML": "/nonexistent/libnvidia-ml.so.1"}
         plugin = self.launch(**broken)
         self.assertEqual(plugin.process.wait(PATIENCE_S), 1)
+        plugin.reader.join(PATIENCE_S)
+        self.assertIn("runtimeClassName", plugin.log[-1])
+        self.assertEqual(plugin.log[-1].count("libnvidia-ml.so.1"), 1, plugin.log[-1])
         file = self.write("config", "flags: {failOnInitError: false}\n")
         plugin = self.launch("--config-file", file, **broken)
         self.wait_until(lambda: plugin.has_logged("nothing is offered"), "a warning")
