@@ -48,6 +48,7 @@ std::string check_size(const std::string& text) {
 bool parse_options(int argc, char** argv, Options& options, int& exit_code) {
   CLI::App app{"Runs one GPU workload and says whether its data survived."};
   app.footer(workload_list());
+  app.set_version_flag("--version", "nvshare-workload " NVS_VERSION, "Print the version and exit");
   std::string name, size, progress = "auto";
   bool rewrite = false, managed = false;
   app.add_option("workload", name, "Which one; see the list below")
