@@ -190,6 +190,12 @@ class Scheduler(ChartCase):
 
 
 class TheRest(ChartCase):
+    def test_names_of_digits_are_texts(self):
+        for manifest in self.render(Name="123", Namespace="456"):
+            metadata = manifest["metadata"]
+            self.assertEqual(metadata["labels"]["app.kubernetes.io/instance"], "123")
+            self.assertIn(metadata.get("namespace"), ("456", None), manifest["kind"])
+
     def test_default_namespace_is_refused(self):
         self.refuse({}, "nvshare-system", Namespace="default")
         self.refuse({"namespaceOverride": "default"}, "nvshare-system")

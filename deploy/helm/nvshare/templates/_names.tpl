@@ -24,8 +24,8 @@
 
 {{/* Never change: selectors of DaemonSets are immutable. */}}
 {{- define "nvshare.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "nvshare.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "nvshare.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
@@ -53,7 +53,7 @@ none
 {{/* Of an object: root, component, and what its name ends with. */}}
 {{- define "nvshare.metadata" -}}
 name: {{ include "nvshare.fullname" .root }}{{ with .suffix }}-{{ . }}{{ end }}
-namespace: {{ include "nvshare.namespace" .root }}
+namespace: {{ include "nvshare.namespace" .root | quote }}
 labels:
   {{- include "nvshare.labels" . | nindent 2 }}
 {{- end }}
