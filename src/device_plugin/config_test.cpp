@@ -110,7 +110,8 @@ TEST(NvidiaConfig, WhatHasNoEffectIsAcceptedIfItIsAsNvidiasPluginTakesIt) {
       "flags: {mpsRoot: /run, gdsEnabled: true, mofedEnabled: false, deviceDiscoveryStrategy: "
       "nvml,\n"
       "        gfd: {noTimestamp: true, sleepInterval: 60s, outputFile: null}}\n"
-      "resources: {gpus: [{pattern: '*', name: gpu}], migs: []}\n"
+      "resources: {gpus: [{pattern: '*', name: gpu}],\n"
+      "            mig: [{pattern: 1g.5gb, name: small}], migs: []}\n"
       "imex: {channelIDs: [0], required: true}\n");
   EXPECT_EQ(config.warnings.size(), 6U);
   EXPECT_TRUE(good_config("imex: {channelIDs: []}\n").resources.empty());
@@ -167,7 +168,7 @@ TEST(NvidiaConfig, WrongOnesAreRefusedWithLineAndReason) {
       {"imex:\n  channelIDs: [0, one]\n", "config.yaml:2: imex.channelIDs is no list of whole"},
       {"imex:\n  required: 7\n", "config.yaml:2: imex.required is neither"},
       {"resources:\n  gpus: all\n", "config.yaml:2: resources.gpus is no list"},
-      {"resources:\n  migs:\n  - {name: [a]}\n", "config.yaml:3: resources.migs.name is no text"},
+      {"resources:\n  mig:\n  - {name: [a]}\n", "config.yaml:3: resources.mig.name is no text"},
       {"sharing:\n  timeSlicing: {}\n", "sharing.timeSlicing.resources must be a list"},
       {"sharing:\n  timeSlicing:\n    resources: []\n", "config.yaml:3: sharing.timeSlicing.res"},
       {slicing + "    - replicas: 2\n", "config.yaml:5: sharing.timeSlicing.resources.name is m"},

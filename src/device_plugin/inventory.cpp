@@ -78,6 +78,10 @@ class InventoryMaker {
       const std::string& profile = inventory_.gpus[gpu].mig_profile;
       const bool is_by_profile = config_.mig_names == MigNames::by_profile && !profile.empty();
       const std::string name = is_by_profile ? "nvidia.com/mig-" + profile : kNvidiaResource;
+      if (const std::string wrong = resource_name_error(name); !wrong.empty()) {
+        inventory_.remarks.push_back(inventory_.gpus[gpu].uuid + " is not offered: " + wrong);
+        continue;
+      }
       add(resource_of(name, DeviceKind::slot), gpu, 1);
     }
   }
@@ -128,7 +132,11 @@ Parsed<Inventory> make_inventory(std::vector<OfferedGpu> gpus, const Config& con
 
 std::string mig_profile_of(const std::string& gpu_name) {
   const std::size_t at = gpu_name.rfind("MIG ");
-  return at == std::string::npos ? "" : gpu_name.substr(at + 4);
+  if (at == std::string::npos) return "";
+  std::string profile = gpu_name.substr(at + 4);
+  // As NVIDIA's plugin writes them: no resource may have a plus in its name.
+  std::replace(profile.begin(), profile.end(), '+', '.');
+  return profile;
 }
 
 }  // namespace nvs::plugin

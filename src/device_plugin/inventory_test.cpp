@@ -112,7 +112,21 @@ TEST(Inventories, MigInstancesHaveTheNamesThatTheSettingsSay) {
   EXPECT_EQ(by_profile->resources[2].name, "nvidia.com/mig-2g.20gb");
   EXPECT_EQ(by_profile->resources[2].devices.at(0).id, "MIG-b::0");
   EXPECT_EQ(mig_profile_of("NVIDIA H100 80GB HBM3 MIG 1g.10gb"), "1g.10gb");
+  EXPECT_EQ(mig_profile_of("NVIDIA A100-SXM4-40GB MIG 1g.5gb+me"), "1g.5gb.me");
   EXPECT_EQ(mig_profile_of("NVIDIA H200"), "");
+}
+
+TEST(Inventories, WhatHasNoNameThatAKubeletTakesIsLeftOutAndSaid) {
+  Config config;
+  config.resources.clear();
+  config.offers_the_rest = true;
+  config.mig_names = MigNames::by_profile;
+  const auto inventory =
+      make_inventory({instance("MIG-a", "1g.5gb of sorts"), instance("MIG-b", "1g.5gb")}, config);
+  ASSERT_EQ(inventory->resources.size(), 1U);
+  EXPECT_EQ(inventory->resources[0].name, "nvidia.com/mig-1g.5gb");
+  ASSERT_EQ(inventory->remarks.size(), 1U);
+  EXPECT_NE(inventory->remarks[0].find("MIG-a is not offered"), std::string::npos);
 }
 
 }  // namespace

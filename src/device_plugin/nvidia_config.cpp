@@ -68,9 +68,10 @@ class NvidiaFile {
   }
 
   // The types of what has no effect: a slip of the pen there may be one elsewhere too.
+  // NVIDIA's plugin has `mig`; descriptions of its file have `migs`.
   Parsed<void> check_resources(const YAML::Node& node) const {
-    const auto resources = NVS_TRY(section(node, "resources", {"gpus", "migs"}));
-    for (const char* key : {"gpus", "migs"}) {
+    const auto resources = NVS_TRY(section(node, "resources", {"gpus", "mig", "migs"}));
+    for (const char* key : {"gpus", "mig", "migs"}) {
       const YAML::Node list = resources.value(key);
       if (!list.IsDefined()) continue;
       if (!list.IsSequence()) return tl::unexpected(resources.complaint(key, "is no list"));
