@@ -32,8 +32,10 @@ void remark(std::string& remarks, const std::string& line) {
 // The servers themselves are compute processes, before and after they have clients. The pipe folder
 // of MPS is no sign: it stays when the control daemon is killed, and does not say which GPUs.
 bool has_mps_server(const Nvml& nvml, nvmlDevice_t device) {
-  for (const unsigned pid : nvml.compute_pids(device)) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
+  const NvmlResult<std::vector<ProcessMemory>> processes = nvml.compute_processes(device);
+  if (!processes) return false;
+  for (const ProcessMemory& process : *processes) {
+    std::ifstream file("/proc/" + std::to_string(process.pid) + "/comm");
     std::string name;
     if (std::getline(file, name) && name == kMpsServer) return true;
   }

@@ -16,7 +16,6 @@ namespace {
 // A library that counts more is not to be believed.
 constexpr unsigned kGpusMax = 1024;
 constexpr unsigned kInstancesMax = 64;
-constexpr unsigned kProcessesMax = 65'536;
 
 // What NVML wrote into a buffer, whether or not it ended it.
 template <std::size_t kSize>
@@ -197,44 +196,6 @@ NvmlResult<InstanceIds> Nvml::instance_ids(nvmlDevice_t instance) const {
   }
   if (result != NVML_SUCCESS) return tl::unexpected(words(result));
   return ids;
-}
-
-template <class Info>
-std::optional<std::vector<unsigned>> Nvml::pids_by(const char* symbol, nvmlDevice_t device) const {
-  auto* function = find<nvmlReturn_t(nvmlDevice_t, unsigned*, Info*)>(symbol);
-  if (function == nullptr) return std::nullopt;
-  std::vector<Info> infos(64);
-  while (infos.size() <= kProcessesMax) {
-    auto count = static_cast<unsigned>(infos.size());
-    const nvmlReturn_t result = function(device, &count, infos.data());
-    if (result == NVML_ERROR_INSUFFICIENT_SIZE) {
-      // Processes may start until it is asked again.
-      infos.resize(std::max<std::size_t>(count, infos.size()) * 2);
-      continue;
-    }
-    if (result != NVML_SUCCESS) return std::nullopt;
-    std::vector<unsigned> pids;
-    for (unsigned index = 0; index < count && index < infos.size(); ++index)
-      pids.push_back(infos[index].pid);
-    return pids;
-  }
-  return std::nullopt;
-}
-
-std::vector<unsigned> Nvml::pids(std::string_view function, nvmlDevice_t device) const {
-  const std::string name(function);
-  // Each version fills a struct of another size.
-  if (auto pids = pids_by<nvmlProcessInfo_t>((name + "_v3").c_str(), device)) return *pids;
-  if (auto pids = pids_by<nvmlProcessInfo_v2_t>((name + "_v2").c_str(), device)) return *pids;
-  return pids_by<nvmlProcessInfo_v1_t>(name.c_str(), device).value_or(std::vector<unsigned>{});
-}
-
-bool Nvml::has_mps_clients(nvmlDevice_t device) const {
-  return !pids("nvmlDeviceGetMPSComputeRunningProcesses", device).empty();
-}
-
-std::vector<unsigned> Nvml::compute_pids(nvmlDevice_t device) const {
-  return pids("nvmlDeviceGetComputeRunningProcesses", device);
 }
 
 }  // namespace nvs

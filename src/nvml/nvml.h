@@ -45,6 +45,13 @@ struct XidEvent {
   std::optional<unsigned> compute_instance = {};
 };
 
+// A process that computes on a GPU.
+struct ProcessMemory {
+  unsigned pid = 0;
+  std::optional<std::uint64_t> bytes = {};  // what it has there, context and all, if NVML knows
+  bool operator==(const ProcessMemory&) const = default;
+};
+
 // An answer, or NVML's own words for why there is none.
 template <class T>
 using NvmlResult = tl::expected<T, std::string>;
@@ -82,7 +89,9 @@ class Nvml {
   NvmlResult<InstanceIds> instance_ids(nvmlDevice_t instance) const;
 
   bool has_mps_clients(nvmlDevice_t device) const;
-  std::vector<unsigned> compute_pids(nvmlDevice_t device) const;
+  // Each once, in the order of their pids. Those that only draw, and clients of MPS, are in lists
+  // of their own.
+  NvmlResult<std::vector<ProcessMemory>> compute_processes(nvmlDevice_t device) const;
 
   // What goes wrong on GPUs. The set is to be freed before this object goes.
   NvmlResult<nvmlEventSet_t> make_event_set() const;
@@ -104,9 +113,7 @@ class Nvml {
   template <class Function>
   Function* find(const char* symbol) const;
   std::string words(nvmlReturn_t result) const;
-  template <class Info>
-  std::optional<std::vector<unsigned>> pids_by(const char* symbol, nvmlDevice_t device) const;
-  std::vector<unsigned> pids(std::string_view function, nvmlDevice_t device) const;
+  NvmlResult<std::vector<ProcessMemory>> processes(const char* function, nvmlDevice_t device) const;
 
   Library library_;
 };

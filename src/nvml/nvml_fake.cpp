@@ -11,8 +11,6 @@
 #include <fstream>
 #include <string>
 
-#include <unistd.h>
-
 #include "cuda_api/nvml.h"
 
 namespace {
@@ -189,17 +187,6 @@ nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, uns
   const bool has = is_set("mps_client") && number_of(device) == 0;
   if (has) infos[0].pid = 1;
   *count = has ? 1 : 0;
-  return NVML_SUCCESS;
-}
-// GPU 2 has a hundred processes, the last of which is this one.
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned* count,
-                                                     nvmlProcessInfo_t* infos) {
-  constexpr unsigned kProcesses = 100;
-  const unsigned room = *count;
-  *count = number_of(device) == 2 ? kProcesses : 0;
-  if (room < *count) return NVML_ERROR_INSUFFICIENT_SIZE;
-  for (unsigned index = 0; index < *count; ++index)
-    infos[index].pid = index + 1 < kProcesses ? 0 : static_cast<unsigned>(::getpid());
   return NVML_SUCCESS;
 }
 #endif
