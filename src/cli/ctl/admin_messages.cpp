@@ -83,6 +83,7 @@ UseStatus use_of(const Json& object) {
   use.fixed_bytes = or_zero<std::uint64_t>(object, "fixed_bytes");
   use.managed_bytes = or_zero<std::uint64_t>(object, "managed_bytes");
   use.host_bytes = or_zero<std::uint64_t>(object, "host_bytes");
+  use.driver_bytes = unless_null<std::uint64_t>(object, "driver_bytes");
   use.memory_limit_bytes = unless_null<std::uint64_t>(object, "memory_limit_bytes");
   use.memory_used_bytes = or_zero<std::uint64_t>(object, "memory_used_bytes");
   use.cap_percent = unless_null<double>(object, "cap_percent");

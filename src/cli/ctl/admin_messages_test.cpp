@@ -23,7 +23,7 @@ constexpr const char* kStatus = R"({"ok":true,"result":{
     "gpus":[{"gpu":0,"state":"running","used_s":1.25,"waited_s":0.5,"waiting_now_s":0,
       "longest_wait_s":0.25,"windows":7,"memory_bytes":4096,"resident_bytes":2048,
       "swapped_bytes":1000,
-      "clean_bytes":24,"fixed_bytes":48,"host_bytes":1500,"managed_bytes":9,
+      "clean_bytes":24,"fixed_bytes":48,"host_bytes":1500,"managed_bytes":9,"driver_bytes":77,
       "memory_wait_s":0.125,"copied_out_bytes":300,"copied_in_bytes":200}]}]}})";
 
 TEST(AdminMessages, RequestsAreOneLine) {
@@ -80,6 +80,7 @@ TEST(AdminMessages, StatusIsRead) {
   EXPECT_EQ(use.fixed_bytes, 48u);
   EXPECT_EQ(use.managed_bytes, 9u);
   EXPECT_EQ(use.host_bytes, 1500u);
+  EXPECT_EQ(use.driver_bytes, 77u);
   EXPECT_EQ(node->gpus[0].capacity_bytes, 900u);
   EXPECT_EQ(node->gpus[0].visible_bytes, 800u);
   EXPECT_EQ(node->gpus[0].other_bytes, 100u);
@@ -108,6 +109,7 @@ TEST(AdminMessages, LimitsOfATenant) {
   EXPECT_EQ(tenant.uses[0].cap_in_force_percent, 50.5);
   EXPECT_EQ(tenant.uses[0].share_10s, 0.5);
   EXPECT_EQ(tenant.uses[0].share_60s, std::nullopt);
+  EXPECT_EQ(tenant.uses[0].driver_bytes, std::nullopt) << "of an older daemon";
   EXPECT_EQ(tenant.uses[0].throttled_s, 1.5);
   EXPECT_EQ(tenant.uses[1].memory_limit_bytes, std::nullopt);
   EXPECT_EQ(tenant.uses[1].cap_percent, std::nullopt);

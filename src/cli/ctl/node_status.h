@@ -43,6 +43,8 @@ struct UseStatus {  // of one GPU by one tenant
   std::uint64_t fixed_bytes = 0;     // cannot be moved
   std::uint64_t host_bytes = 0;      // in host memory
   std::uint64_t managed_bytes = 0;   // Unified Memory, wherever it is
+  // What the driver has for it beside all that; none: not known.
+  std::optional<std::uint64_t> driver_bytes = {};
   // Limits, and what counts towards them.
   std::optional<std::uint64_t> memory_limit_bytes = {};  // none: no limit
   std::uint64_t memory_used_bytes = 0;

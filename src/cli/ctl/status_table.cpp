@@ -127,6 +127,28 @@ std::vector<std::string> memory_lines(const NodeStatus& node, std::size_t width)
   return table.lines_if_any(width);
 }
 
+// What cannot be moved, where it is known of somebody how much the driver has.
+std::vector<std::string> unevictable_lines(const NodeStatus& node, std::size_t width) {
+  TextTable table({{"ID", Align::right},
+                   {"TENANT", Align::left, kNameColumnsMin},
+                   {"GPU", Align::right},
+                   {"UNEVICTABLE", Align::right},
+                   {"FIXED", Align::right},
+                   {"DRIVER", Align::right}});
+  bool is_known = false;
+  for (const TenantStatus& tenant : node.tenants) {
+    for (const UseStatus& use : tenant.uses) {
+      const std::optional<std::uint64_t> driver = use.driver_bytes;
+      if (!driver && use.memory_bytes == 0) continue;
+      is_known = is_known || driver;
+      table.add({std::to_string(tenant.id), tenant.name, std::to_string(use.gpu),
+                 driver ? bytes_text(use.fixed_bytes + *driver) : "-", memory_text(use.fixed_bytes),
+                 driver ? bytes_text(*driver) : "-"});
+    }
+  }
+  return is_known ? table.lines(width) : std::vector<std::string>{};
+}
+
 // What swaps cost those that had some, in time that is billed to nobody.
 std::vector<std::string> swap_lines(const NodeStatus& node, std::size_t width) {
   TextTable table({{"ID", Align::right},
@@ -259,7 +281,7 @@ std::string status_table(const NodeStatus& node, std::size_t width) {
                                : joined(tenant_lines(node, width));
   for (const auto& lines :
        {limit_lines(node, width), limit_error_lines(node), capacity_lines(node, width),
-        memory_lines(node, width), swap_lines(node, width)}) {
+        memory_lines(node, width), unevictable_lines(node, width), swap_lines(node, width)}) {
     if (!lines.empty()) text += "\n" + joined(lines);
   }
   return text;

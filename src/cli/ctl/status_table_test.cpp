@@ -27,6 +27,10 @@ GPU  CAPACITY  VISIBLE   OTHER  SWAP-IDLE
 ID  TENANT    GPU  ALLOCATED  RESIDENT   CLEAN  SWAPPED   FIXED  MANAGED    HOST
  1  train.py    0      12GiB    7.0GiB  2.0GiB   4.0GiB  1.0GiB   3.0GiB  5.0GiB
 
+ID  TENANT                                GPU  UNEVICTABLE   FIXED  DRIVER
+ 1  train.py                                0       1.5GiB  1.0GiB  512MiB
+ 2  research/llama-serve-7c9d8f5b6-x2x4q    0            -       -       -
+
 ID  TENANT    GPU  SWAP-WAIT  COPIED-OUT  COPIED-IN
  1  train.py    0      84.2s       40GiB      76GiB
 )";
@@ -46,6 +50,22 @@ ID  TENANT                      GPU    USE  LIMIT      CAP   10S  60S  THROTTLED
 GPU  CAPACITY)"),
             std::string::npos)
       << in_80;
+}
+
+TEST(StatusTable, WhatCannotBeMovedIsShownWhereItIsKnown) {
+  NodeStatus node = test_node();
+  node.tenants[0].uses[0].driver_bytes = {};
+  EXPECT_EQ(status_table(node, 80).find("UNEVICTABLE"), std::string::npos) << "of nobody";
+  node.tenants[1].uses[1].driver_bytes = 0;  // it has nothing else there
+  const std::string text = status_table(node, 80);
+  EXPECT_NE(text.find(R"(
+ID  TENANT                                GPU  UNEVICTABLE   FIXED  DRIVER
+ 1  train.py                                0            -  1.0GiB       -
+ 2  research/llama-serve-7c9d8f5b6-x2x4q    0            -       -       -
+ 2  research/llama-serve-7c9d8f5b6-x2x4q    1            0       -       0
+)"),
+            std::string::npos)
+      << text;
 }
 
 TEST(StatusTable, SwapsAreShownOfThoseThatHadSome) {

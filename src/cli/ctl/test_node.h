@@ -41,6 +41,7 @@ inline NodeStatus test_node() {
         {1, "idle", 1.5, 0, 0, 0, 1, 0}}},
       {3, "a\x1b[31m\xff\n", "low", 100, true, {}, {}},
   };
+  node.tenants[0].uses[0].driver_bytes = kGib / 2;
   UseStatus& swapped = node.tenants[0].uses[0];
   swapped.memory_wait_s = 84.2;
   swapped.copied_out_bytes = 40 * kGib;
