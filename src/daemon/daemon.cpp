@@ -178,6 +178,7 @@ Result<void> Daemon::watch_memory() {
       const auto gpu = node_.gpus().find(reading.gpu);
       if (!gpu) continue;
       node_.note_busy(*gpu, reading.busy_part);
+      node_.note_processes(*gpu, reading.processes);
       node_.measure(loop_.now(), *gpu, reading.free_bytes, sessions_.effects());
     }
     sessions_.settle();

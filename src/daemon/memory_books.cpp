@@ -137,6 +137,12 @@ void MemoryBooks::review(core::GpuId id) {
 
 std::vector<MemoryBooks::Shown> MemoryBooks::take_shown() { return std::exchange(shown_, {}); }
 
+std::vector<core::ClientId> MemoryBooks::clients_on(core::GpuId gpu) const {
+  std::vector<core::ClientId> clients;
+  for (const auto& [id, client] : gpus_[core::index_of(gpu)].clients) clients.push_back(id);
+  return clients;
+}
+
 std::optional<HeldMemory> MemoryBooks::held(core::ClientId id, core::GpuId gpu_id) const {
   const Gpu& gpu = gpus_[core::index_of(gpu_id)];
   const auto client = gpu.clients.find(id);

@@ -41,6 +41,8 @@ class MemoryBooks {
   std::vector<Shown> take_shown();
 
   const Capacity& capacity(core::GpuId gpu) const { return gpus_[core::index_of(gpu)].capacity; }
+  // Those that use it.
+  std::vector<core::ClientId> clients_on(core::GpuId gpu) const;
   // Nothing if it has not said.
   std::optional<HeldMemory> held(core::ClientId client, core::GpuId gpu) const;
 

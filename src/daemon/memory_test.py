@@ -62,18 +62,27 @@ class Account:
         struct.pack_into("<I", self.file, 0, value)
 
 
-class Memory(DaemonCase):
+class MemoryCase(DaemonCase):
     def start(self, *arguments, free=SIZE):
         self.free_file = self.folder.with_name("free")
         self.set_free(free)
         nvml = {"NVSHARE_NVML": os.environ["FAKE_NVML"]}
         nvml["NVSHARE_FAKE_NVML_FREE"] = str(self.free_file)
+        self.processes_file = self.folder.with_name("processes")
+        self.set_processes()
+        nvml["NVSHARE_FAKE_NVML_PROCESSES"] = str(self.processes_file)
         return super().start("--host-memory", "512MiB", *arguments, **nvml)
 
     def set_free(self, free):
-        new = self.free_file.with_suffix(".new")
-        new.write_text(str(free))
-        new.rename(self.free_file)
+        self.replace(self.free_file, str(free))
+
+    def set_processes(self, *lines):
+        self.replace(self.processes_file, "\n".join(lines))
+
+    def replace(self, file, text):
+        new = file.with_suffix(".new")
+        new.write_text(text)
+        new.rename(file)
 
     def gpu(self, uuid=UUID):
         return next(gpu for gpu in self.ask(command="status")["gpus"] if gpu["uuid"] == uuid)
@@ -89,12 +98,23 @@ class Memory(DaemonCase):
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout
 
+    def status_of(self, number=0):
+        return self.ask(command="status")["tenants"][number]
+
+    def wait_for(self, is_so):
+        end = time.monotonic() + PATIENCE_S
+        while not is_so():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
     def wait_for_capacity(self, capacity):
         end = time.monotonic() + PATIENCE_S
         while self.gpu()["capacity_bytes"] != capacity:
             self.assertLess(time.monotonic(), end, self.gpu())
             time.sleep(0.01)
 
+
+class Memory(MemoryCase):
     def test_what_is_there_is_shown_measured_and_limited(self):
         self.start()
         client = self.tenant(1, GPU)
@@ -126,6 +146,23 @@ class Memory(DaemonCase):
         client.send("Holds", ordinal=0, **held)
         client.expect("Visible", total=VISIBLE, limit=VISIBLE)
         other.expect("Visible", total=total, limit=reach)
+
+    def test_what_the_driver_has_is_shown_where_nvml_tells(self):
+        self.start()
+        client = self.tenant(1, GPU)
+        client.ignored = ("Allow", "Visible", "Open")
+        client.send("Holds", ordinal=0, resident=2 * GIB, away=GIB, fixed=GIB)
+        client.want()
+        client.ping(1)
+        shown = lambda: self.status_of()["gpus"][0]["driver_bytes"]
+        self.assertIsNone(shown(), "nobody is listed")
+        self.set_processes(f"0 {os.getpid()} {7 * GIB}", f"0 1 {GIB}", f"1 {os.getpid()} {GIB}")
+        self.wait_for(lambda: shown() == 4 * GIB)
+        self.set_processes(f"0 {os.getpid()} {2 * GIB}")
+        self.wait_for(lambda: shown() == 0)
+        self.assertRegex(self.nvsharectl("status"), rf"1 +test +{NUMBER} +1.0GiB +1.0GiB +0\n")
+        self.set_processes(f"0 {os.getpid()} -1")
+        self.wait_for(lambda: shown() is None)
 
     def test_processes_of_one_tenant_share_what_one_could_have(self):
         self.start()
@@ -167,7 +204,7 @@ class Memory(DaemonCase):
         self.assertEqual(self.gpu()["capacity_bytes"], 6 * GIB)
 
 
-class Limits(Memory):
+class Limits(MemoryCase):
     def process(self, run, **hello):
         """Another process of a run, and its account, which comes before it hears of any GPU."""
         client = self.connect()
@@ -183,15 +220,6 @@ class Limits(Memory):
         client.expect("GpuKnown", ordinal=0, known=1, gpu=NUMBER)
         client.ignored = ("Allow", "Visible")
         return client, Account(message, file)
-
-    def status_of(self, number=0):
-        return self.ask(command="status")["tenants"][number]
-
-    def wait_for(self, is_so):
-        end = time.monotonic() + PATIENCE_S
-        while not is_so():
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.01)
 
     def test_processes_of_a_tenant_have_one_account(self):
         self.start()

@@ -67,9 +67,9 @@ void MemoryWatch::run() {
   std::unique_lock lock(mutex_);
   while (!is_stopping_) {
     lock.unlock();
-    const std::vector<Reading> readings = read();
+    std::vector<Reading> readings = read();
     lock.lock();
-    post(readings);
+    post(std::move(readings));
     wake_.wait_for(lock, every, [this] { return is_stopping_; });
   }
 }
@@ -79,16 +79,18 @@ std::vector<MemoryWatch::Reading> MemoryWatch::read() const {
   for (const auto& [gpu, device] : gpus_) {
     const NvmlResult<std::uint64_t> free_bytes = nvml_.free_bytes(device);
     const NvmlResult<double> busy = nvml_.busy_part(device);
-    if (free_bytes) {
-      readings.push_back({gpu, *free_bytes, busy ? std::optional(*busy) : std::nullopt});
-    }
+    NvmlResult<std::vector<ProcessMemory>> processes = nvml_.compute_processes(device);
+    if (!free_bytes) continue;
+    Reading& reading = readings.emplace_back(Reading{gpu, *free_bytes, {}, {}});
+    if (busy) reading.busy_part = *busy;
+    if (processes) reading.processes = std::move(*processes);
   }
   return readings;
 }
 
 // What nobody has taken by now is of an earlier moment, and of no use any more.
-void MemoryWatch::post(const std::vector<Reading>& readings) {
-  readings_ = readings;
+void MemoryWatch::post(std::vector<Reading> readings) {
+  readings_ = std::move(readings);
   event_.set();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks NVML once in a while how much memory of each GPU is free, and how busy it is. A thread does:
-// while the driver makes memory for others the answer takes long (on an H200 up to 144 ms, else 5
-// us), and no window must wait for that.
+// Asks NVML once in a while how much memory of each GPU is free, who has it, and how busy it is. A
+// thread does: while the driver makes memory for others the answer takes long (on an H200 up to 144
+// ms, else 5 us), and no window must wait for that.
 #pragma once
 
 #include <condition_variable>
@@ -36,6 +36,8 @@ class MemoryWatch {
     UuidBytes gpu;
     std::uint64_t free_bytes;
     std::optional<double> busy_part;  // of the last second or so
+    // In the order of their pids; nothing: NVML does not tell.
+    std::optional<std::vector<ProcessMemory>> processes;
   };
   // Readable while take() has something.
   int fd() const { return event_.fd(); }
@@ -48,7 +50,7 @@ class MemoryWatch {
   MemoryWatch(Nvml nvml, std::vector<Watched> gpus, Duration every, os::WakeEvent event);
   void run();
   std::vector<Reading> read() const;
-  void post(const std::vector<Reading>& readings);
+  void post(std::vector<Reading> readings);
 
   Nvml nvml_;
   std::vector<Watched> gpus_;

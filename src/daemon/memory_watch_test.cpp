@@ -9,6 +9,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "base/test_folder.h"
+
 namespace nvs::daemon {
 namespace {
 
@@ -22,6 +24,8 @@ class MemoryWatchTest : public ::testing::Test {
   ~MemoryWatchTest() override {
     ::unsetenv("NVSHARE_NVML");
     ::unsetenv("NVSHARE_FAKE_NVML_FREE");
+    ::unsetenv("NVSHARE_FAKE_NVML");
+    ::unsetenv("NVSHARE_FAKE_NVML_PROCESSES");
     std::filesystem::remove(path_);
   }
 
@@ -58,6 +62,30 @@ TEST_F(MemoryWatchTest, ReadsWhatIsFreeAgainAndAgain) {
   write(7);
   while (wait(*watch).at(0).free_bytes != 7) {
   }
+}
+
+TEST_F(MemoryWatchTest, ReadsWhoHasIt) {
+  const TestFolder folder;
+  const std::string file = folder.write("processes", "0 17 50\n2 9 1\n2 8 -1\n");
+  ::setenv("NVSHARE_FAKE_NVML_PROCESSES", file.c_str(), 1);
+  std::string remarks;
+  const auto watch = MemoryWatch::start({gpu(first_), gpu(last_)}, Duration::from_ms(1), remarks);
+  ASSERT_NE(watch, nullptr);
+  const auto readings = wait(*watch);
+  ASSERT_EQ(readings.size(), 2U);
+  EXPECT_EQ(readings[0].processes, (std::vector<ProcessMemory>{{17, 50}}));
+  EXPECT_EQ(readings[1].processes, (std::vector<ProcessMemory>{{8, {}}, {9, 1}}));
+}
+
+TEST_F(MemoryWatchTest, WhatIsFreeIsReadAlsoWhereWhoHasItIsNotTold) {
+  ::setenv("NVSHARE_FAKE_NVML", "no_permission", 1);
+  std::string remarks;
+  const auto watch = MemoryWatch::start({gpu(first_)}, Duration::from_s(1000), remarks);
+  ASSERT_NE(watch, nullptr);
+  const auto readings = wait(*watch);
+  ASSERT_EQ(readings.size(), 1U);
+  EXPECT_EQ(readings[0].free_bytes, 5U);
+  EXPECT_FALSE(readings[0].processes);
 }
 
 TEST_F(MemoryWatchTest, GpusThatNvmlDoesNotKnowAreLeftOut) {

@@ -58,6 +58,9 @@ void add_memory(MetricsWriter& out, const LabelText& labels, const MemoryLabels&
   out.add(Metric::nvshare_tenant_memory_resident_bytes, labels, memory.held.resident);
   out.add(Metric::nvshare_tenant_memory_swapped_bytes, labels, memory.held.away);
   out.add(Metric::nvshare_tenant_memory_fixed_bytes, labels, memory.held.fixed);
+  if (memory.driver_bytes) {
+    out.add(Metric::nvshare_tenant_memory_driver_bytes, labels, *memory.driver_bytes);
+  }
   out.add(Metric::nvshare_tenant_memory_counted_bytes, labels, memory.account_bytes);
   if (memory.limit_bytes) {
     out.add(Metric::nvshare_tenant_memory_limit_bytes, labels, *memory.limit_bytes);

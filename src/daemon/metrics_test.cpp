@@ -36,6 +36,7 @@ NodeLabels measured_labels() {
   tenant.limit_errors = {"a lot"};
   tenant.memory[core::GpuId{0}] = {.allocated_bytes = 18'446'744'073'709'551'615U,
                                    .held = {.resident = 600, .away = 300, .fixed = 100},
+                                   .driver_bytes = 526,
                                    .limit_bytes = 4096,
                                    .account_bytes = 900};
   return node;
@@ -115,6 +116,7 @@ TEST(Metrics, AreWhatStatusKnows) {
            "nvshare_tenant_memory_resident_bytes" + kOnGpuLabels + " 600",
            "nvshare_tenant_memory_swapped_bytes" + kOnGpuLabels + " 300",
            "nvshare_tenant_memory_fixed_bytes" + kOnGpuLabels + " 100",
+           "nvshare_tenant_memory_driver_bytes" + kOnGpuLabels + " 526",
            "nvshare_tenant_memory_counted_bytes" + kOnGpuLabels + " 900",
            "nvshare_tenant_memory_limit_bytes" + kOnGpuLabels + " 4096",
            "nvshare_tenant_cap_ratio" + kOnGpuLabels + " 0.4",
@@ -180,6 +182,7 @@ TEST(Metrics, OfATenantOutsideOfPodsHaveEmptyLabels) {
             R"(container="3f4e1c0d9b8a",gpu="GPU-1"} 0)"))
       << text;
   EXPECT_EQ(text.find("\nnvshare_tenant_memory_limit_bytes"), std::string::npos) << "it has none";
+  EXPECT_EQ(text.find("\nnvshare_tenant_memory_driver_bytes"), std::string::npos) << "not known";
   EXPECT_EQ(text.find("\nnvshare_tenant_cap"), std::string::npos);
 }
 

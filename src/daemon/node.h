@@ -16,6 +16,7 @@
 #include "core/scheduler.h"
 #include "daemon/client_table.h"
 #include "daemon/departed_quota.h"
+#include "daemon/driver_memory.h"
 #include "daemon/gpu_table.h"
 #include "daemon/host_view.h"
 #include "daemon/limit_change.h"
@@ -85,9 +86,11 @@ class Node {
   void hold(Instant now, core::ClientId client, core::GpuId gpu, const HeldMemory& told);
   // It has lost its contexts there, and so much stays until it ends: said in the log, once.
   void note_fault(core::ClientId client, core::GpuId gpu, std::uint64_t fixed_bytes);
-  // How much of the GPU's memory is free, by NVML.
   // How busy the GPU itself says that it was lately, if it does.
   void note_busy(core::GpuId gpu, std::optional<double> part) { shares_.note_busy(gpu, part); }
+  // Who has its memory, by NVML, if that tells.
+  void note_processes(core::GpuId gpu, const std::optional<std::vector<ProcessMemory>>& processes);
+  // How much of the GPU's memory is free, by NVML.
   void measure(Instant now, core::GpuId gpu, std::uint64_t free_bytes, Effects& effects);
 
   // Told by a client that an earlier daemon has served.
@@ -141,6 +144,7 @@ class Node {
     NodeLabels labels;
   };
   Picture picture(Instant now, HostView host) const;
+  ClaimedMemory claim_of(core::ClientId client, core::GpuId gpu) const;
   void add_memory(NodeLabels& labels) const;
   void add_limits(NodeLabels& labels, Instant now, const core::NodeView& view) const;
 
@@ -155,6 +159,7 @@ class Node {
   GpuTable gpus_;
   ClientTable clients_;
   MemoryBooks memory_;
+  DriverMemory driver_memory_;
   TenantAccounts accounts_;
   bool has_account_failed_ = false;  // the last one could not be made, and the log says so
   DepartedQuota departed_;

@@ -50,6 +50,27 @@ NodeLabels Node::labels(Instant now) const {
   return labels;
 }
 
+// Who does not say where its memory is has nowhere to move it to.
+ClaimedMemory Node::claim_of(core::ClientId id, core::GpuId gpu) const {
+  const Client& client = clients_.clients().at(id);
+  ClaimedMemory claim{.pid = client.pid, .tenant = client.tenant};
+  const auto told = client.memory_bytes.find(gpu);
+  if (const auto held = memory_.held(id, gpu)) {
+    claim.bytes = held->managed == 0 ? std::optional(held->on_gpu()) : std::nullopt;
+  } else if (told != client.memory_bytes.end()) {
+    claim.bytes = told->second;
+  }
+  return claim;
+}
+
+void Node::note_processes(core::GpuId gpu,
+                          const std::optional<std::vector<ProcessMemory>>& processes) {
+  std::vector<ClaimedMemory> claims;
+  for (const core::ClientId client : memory_.clients_on(gpu))
+    claims.push_back(claim_of(client, gpu));
+  driver_memory_.poll(gpu, uses_of(claims, processes.value_or(std::vector<ProcessMemory>{})));
+}
+
 void Node::add_memory(NodeLabels& labels) const {
   for (const auto& [id, client] : clients_.clients()) {
     labels.clients[id] = client.pid;
@@ -87,6 +108,7 @@ void Node::add_limits(NodeLabels& labels, Instant now, const core::NodeView& vie
       if (core::index_of(use.gpu) >= gpus_.entries().size()) continue;
       named.memory[use.gpu].limit_bytes = memory_limit(tenant, use.gpu);
       named.memory[use.gpu].account_bytes = accounts_.used(seen.tenant, use.gpu);
+      named.memory[use.gpu].driver_bytes = driver_memory_.bytes(seen.tenant, use.gpu);
     }
   }
 }

@@ -168,6 +168,37 @@ TEST_F(NodeTest, StatusAddsUpWhatTheClientsOfATenantHold) {
   EXPECT_FALSE(node.memory().held(kClient, *gpu));
 }
 
+TEST_F(NodeTest, StatusShowsWhatTheDriverHasForATenant) {
+  Node node(options_, {}, kStart);
+  const auto gpu = node.add_gpu(kStart, gpu_with(kUuid, 18 << 20U), Node::Origin::found, effects_);
+  const core::ClientId silent{2};  // tells nothing but its sum
+  pid_t pid = 100;
+  for (const core::ClientId client : {kClient, silent}) {
+    node.join(kStart, client, pid++, tenant_with("t"), {core::Priority::normal}, effects_);
+    ASSERT_TRUE(opens(node, client, *gpu));
+    node.memory().use(client, core::TenantId{1}, *gpu);
+    node.clients().client(client).memory_bytes[*gpu] = 1000;
+  }
+  const auto shows = [&](const std::string& word) {
+    return node.status(kStart, {}).find("\"driver_bytes\":" + word + ",") != std::string::npos;
+  };
+  const auto poll = [&](const std::optional<std::vector<ProcessMemory>>& processes) {
+    for (int i = 0; i <= kStillPollsForMore; ++i) node.note_processes(*gpu, processes);
+  };
+  EXPECT_TRUE(shows("null")) << node.status(kStart, {});
+  node.memory().hold(kClient, *gpu, {.resident = 10, .away = 20, .fixed = 5});
+  poll({{{7, 9999}, {100, 315}, {101, 1200}}});
+  EXPECT_TRUE(shows("500")) << node.status(kStart, {});
+  node.memory().hold(kClient, *gpu, {.resident = 10, .managed = 1});  // wherever that is
+  poll({{{7, 9999}, {100, 315}, {101, 1200}}});
+  EXPECT_TRUE(shows("null")) << node.status(kStart, {});
+  node.leave(kStart, kClient, effects_);
+  poll({{{7, 9999}, {101, 1200}}});
+  EXPECT_TRUE(shows("200")) << node.status(kStart, {});
+  poll(std::nullopt);
+  EXPECT_TRUE(shows("null")) << node.status(kStart, {});
+}
+
 TEST_F(NodeTest, TheTimelineShowsNoMoreMemoryThanTheStatusDoes) {
   Node node(options_, {}, kStart);
   const auto gpu = node.add_gpu(kStart, gpu_with(kUuid, 1000), Node::Origin::found, effects_);

@@ -106,6 +106,7 @@ void write_use(JsonWriter& json, const core::TenantOnGpu& use, const TenantLabel
   json.key("copied_out_bytes").number(memory.held.copied_out);
   json.key("copied_in_bytes").number(memory.held.copied_in);
   json.key("managed_bytes").number(memory.held.managed);
+  write_or_null(json.key("driver_bytes"), memory.driver_bytes);
   write_limits(json, use, labels);
   json.end_object();
 }

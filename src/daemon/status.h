@@ -35,7 +35,9 @@ struct GpuLabels {
 
 struct MemoryLabels {
   std::uint64_t allocated_bytes = 0;
-  HeldMemory held = {};                           // of clients that tell
+  HeldMemory held = {};  // of clients that tell
+  // What the driver has for them beside all that; nothing: not known.
+  std::optional<std::uint64_t> driver_bytes = {};
   std::optional<std::uint64_t> limit_bytes = {};  // nothing: none
   std::uint64_t account_bytes = 0;                // what counts towards it
 };

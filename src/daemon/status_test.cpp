@@ -42,6 +42,7 @@ NodeLabels labels() {
                                                        .copied_out = 800,
                                                        .copied_in = 500,
                                                        .managed = 70},
+                                              .driver_bytes = 526,
                                               .limit_bytes = 4096,
                                               .account_bytes = 900}}},
                                  .shares = {{kStatusGpu, {0.5, 0.25}}},
@@ -136,7 +137,7 @@ TEST(StatusText, SaysEverythingInItsPlace) {
       R"("waited_s":0.2,"waiting_now_s":0.02,"longest_wait_s":0.15,"windows":17,)"
       R"("memory_bytes":1024,"resident_bytes":600,"swapped_bytes":300,"clean_bytes":50,)"
       R"("fixed_bytes":100,"host_bytes":400,"copied_out_bytes":800,"copied_in_bytes":500,)"
-      R"("managed_bytes":70,"memory_limit_bytes":4096,"memory_used_bytes":900,)"
+      R"("managed_bytes":70,"driver_bytes":526,"memory_limit_bytes":4096,"memory_used_bytes":900,)"
       R"("cap_percent":60,"cap_in_force_percent":48,"share_10s":0.5,"share_60s":0.25,)"
       R"("throttled_s":0.7,"throttled_now":false,"memory_wait_s":0.03}]}]})");
 }
@@ -158,8 +159,8 @@ TEST(StatusText, WithoutLimitsTheyAreNull) {
   const json& tenant = status["tenants"][0];
   EXPECT_EQ(tenant["limits"]["memory"], json::parse(R"({"value":null,"source":"none"})"));
   EXPECT_EQ(tenant["limit_errors"], json::array());
-  for (const char* name :
-       {"memory_limit_bytes", "cap_percent", "cap_in_force_percent", "share_10s", "share_60s"}) {
+  for (const char* name : {"driver_bytes", "memory_limit_bytes", "cap_percent",
+                           "cap_in_force_percent", "share_10s", "share_60s"}) {
     EXPECT_TRUE(tenant["gpus"][0][name].is_null()) << name;
   }
   EXPECT_EQ(tenant["gpus"][0]["throttled_now"], true);
