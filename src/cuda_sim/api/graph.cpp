@@ -5,6 +5,7 @@
 
 #include "cuda_sim/api/call.h"
 #include "cuda_sim/api/graph_rules.h"
+#include "cuda_sim/work/graph_memory.h"
 #include "cuda_sim/work/submit.h"
 
 using namespace nvs::sim;
@@ -45,6 +46,7 @@ std::shared_ptr<Graph> clone_graph(Driver& d, const Graph& source) {
       twins[node.get()]->after.push_back(twins[before]);
     }
   }
+  copy->slots = source.slots;
   return copy;
 }
 
@@ -58,9 +60,10 @@ void drop_graph(Driver& d, const Graph& graph) {
 
 CUgraphNodeType type_of(const Work& work) {
   constexpr CUgraphNodeType kTypes[] = {
-      CU_GRAPH_NODE_TYPE_EMPTY,      CU_GRAPH_NODE_TYPE_KERNEL, CU_GRAPH_NODE_TYPE_MEMCPY,
-      CU_GRAPH_NODE_TYPE_MEMSET,     CU_GRAPH_NODE_TYPE_HOST,   CU_GRAPH_NODE_TYPE_EVENT_RECORD,
-      CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_GRAPH,  CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+      CU_GRAPH_NODE_TYPE_EMPTY,      CU_GRAPH_NODE_TYPE_KERNEL,  CU_GRAPH_NODE_TYPE_MEMCPY,
+      CU_GRAPH_NODE_TYPE_MEMSET,     CU_GRAPH_NODE_TYPE_HOST,    CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+      CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_GRAPH,   CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+      CU_GRAPH_NODE_TYPE_MEM_ALLOC,  CU_GRAPH_NODE_TYPE_MEM_FREE};
   static_assert(std::size(kTypes) == std::variant_size_v<Work>);
   return kTypes[work.index()];
 }
@@ -185,6 +188,7 @@ NVS_SIM(cuGraphClone, (CUgraph * out, CUgraph handle), out, handle) {
   const std::lock_guard guard{d.lock};
   const auto graph = d.graphs.find(handle);
   if (!graph) return CUDA_ERROR_INVALID_VALUE;
+  if (has_memory_nodes(*graph)) return CUDA_ERROR_NOT_SUPPORTED;
   *out = clone_graph(d, *graph)->handle;
   return CUDA_SUCCESS;
 }
@@ -209,6 +213,7 @@ NVS_SIM(cuGraphDestroyNode, (CUgraphNode handle), handle) {
   const std::lock_guard guard{d.lock};
   const auto node = d.nodes.find(handle);
   if (!node) return CUDA_ERROR_INVALID_VALUE;
+  if (has_memory_nodes(*node->graph)) return CUDA_ERROR_NOT_SUPPORTED;
   for (const auto& other : node->graph->nodes) std::erase(other->after, node.get());
   std::erase(node->graph->nodes, node);
   d.nodes.remove(handle);

@@ -4,6 +4,7 @@
 
 #include "cuda_sim/api/call.h"
 #include "cuda_sim/api/graph_rules.h"
+#include "cuda_sim/work/graph_memory.h"
 #include "cuda_sim/work/submit.h"
 
 using namespace nvs::sim;
@@ -45,7 +46,10 @@ CUresult instantiate(CUgraphExec* out, CUgraph handle, unsigned long long flags)
   if (!graph || has_circle(*graph)) return CUDA_ERROR_INVALID_VALUE;
   const bool from_device = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0;
   if (from_device && graph->nodes.empty()) return CUDA_ERROR_INVALID_VALUE;
+  // Measured on an H200: there is one at a time.
+  if (has_memory_nodes(*graph) && !graph->exec.expired()) return CUDA_ERROR_NOT_SUPPORTED;
   auto exec = std::make_shared<GraphExec>();
+  graph->exec = exec;
   exec->graph = clone_graph(d, *graph);
   // Measured on an H200: the use of priorities is not among the flags one can read back.
   exec->flags =
@@ -185,7 +189,11 @@ NVS_SIM_STREAM(cuGraphLaunch, _ptsz, (CUgraphExec handle, CUstream stream_handle
     if (!exec) return CUDA_ERROR_INVALID_VALUE;
     if (stream->capture) return invalidate(*stream->capture);
     stream->context->engine->wait_for_room(guard);
+    if (const CUresult result = prepare_launch(d, *stream, *exec); result != CUDA_SUCCESS) {
+      return result;
+    }
     launch_graph(d, *stream, *exec);
+    launched(*stream, *exec);
   }
   d.spend(d.machine->model().launch_ns);
   return CUDA_SUCCESS;
@@ -196,7 +204,8 @@ NVS_SIM_STREAM(cuGraphUpload, _ptsz, (CUgraphExec handle, CUstream stream_handle
   Driver& d = driver();
   const std::lock_guard guard{d.lock};
   NVS_SIM_FIND_STREAM(stream, stream_handle)
-  return d.execs.find(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  const auto exec = d.execs.find(handle);
+  return exec ? upload(d, *stream, *exec) : CUDA_ERROR_INVALID_VALUE;
 }
 
 NVS_SIM(cuGraphExecUpdate_v2,

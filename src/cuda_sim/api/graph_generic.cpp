@@ -66,8 +66,16 @@ CUresult work_of(Driver& d, CUgraph graph, const CUgraphNodeParams& p, Work& out
   return CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult add(const NewNode& request, const CUgraphNodeParams* params) {
+CUresult add(const NewNode& request, CUgraphNodeParams* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (params->type == CU_GRAPH_NODE_TYPE_MEM_FREE) return add_free(request, params->free.dptr);
+  if (params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+    CUDA_MEM_ALLOC_NODE_PARAMS wanted{params->alloc.poolProps, params->alloc.accessDescs,
+                                      params->alloc.accessDescCount, params->alloc.bytesize, 0};
+    const CUresult result = add_allocation(request, wanted);
+    if (result == CUDA_SUCCESS) params->alloc.dptr = wanted.dptr;
+    return result;
+  }
   return add_checked(
       request, [&](Driver& d, Work& work) { return work_of(d, request.graph, *params, work); });
 }

@@ -6,6 +6,7 @@
 #include "cuda_sim/api/graph_rules.h"
 #include "cuda_sim/api/work_rules.h"
 #include "cuda_sim/work/copy_op.h"
+#include "cuda_sim/work/graph_memory.h"
 #include "cuda_sim/work/submit.h"
 
 using namespace nvs::sim;
@@ -79,6 +80,7 @@ CUresult event_of(Driver& d, CUevent handle, std::shared_ptr<Event>& event) {
 CUresult child_work(Driver& d, CUgraph parent, CUgraph child, Work& out) {
   const auto source = d.graphs.find(child);
   if (!source || child == parent) return CUDA_ERROR_INVALID_VALUE;
+  if (has_memory_nodes(*source)) return CUDA_ERROR_NOT_SUPPORTED;
   auto copy = clone_graph(d, *source);
   copy->is_child = true;
   out = ChildWork{std::move(copy)};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -46,7 +47,12 @@ struct NewNode {
   std::size_t count;
 };
 
-/// Adds a node. `make` turns the caller's parameters into work, under the lock.
+/// Nodes that allocate and free.
+CUresult add_allocation(const NewNode& request, CUDA_MEM_ALLOC_NODE_PARAMS& params);
+CUresult add_free(const NewNode& request, CUdeviceptr address);
+
+/// Adds a node. `make` turns the caller's parameters into work, under the lock; it may want to know
+/// for which graph, and after which nodes.
 template <class F>
 CUresult add_checked(const NewNode& request, F&& make) {
   if (request.out == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -60,7 +66,13 @@ CUresult add_checked(const NewNode& request, F&& make) {
     return result;
   }
   Work work;
-  if (const CUresult result = make(d, work); result != CUDA_SUCCESS) return result;
+  CUresult result = CUDA_SUCCESS;
+  if constexpr (std::is_invocable_v<F, Driver&, Work&>) {
+    result = make(d, work);
+  } else {
+    result = make(d, *graph, after, work);
+  }
+  if (result != CUDA_SUCCESS) return result;
   *request.out = add_node(d, *graph, std::move(work), std::move(after)).handle;
   return CUDA_SUCCESS;
 }

@@ -6,6 +6,7 @@
 #include "cuda_sim/api/first_versions.h"
 #include "cuda_sim/api/memory_rules.h"
 #include "cuda_sim/objects/plain_memory.h"
+#include "cuda_sim/work/graph_memory.h"
 #include "cuda_sim/work/ordered_memory.h"
 
 using namespace nvs::sim;
@@ -98,10 +99,11 @@ NVS_SIM(cuMemFree_v2, (CUdeviceptr address), address) {
   if (const CUresult result = refuse_in_capture(d); result != CUDA_SUCCESS) return result;
   if (address == 0) return CUDA_SUCCESS;
   if (d.managed.contains(address)) return free_managed(d, guard, address);
-  const Mapping* mapping = d.space.find(address);
+  Mapping* mapping = d.space.find(address);
   if (mapping == nullptr || mapping->begin != address || mapping->being_freed) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (mapping->kind == MemoryKind::graph) return free_left(*mapping, nullptr);
   if (mapping->kind == MemoryKind::pool) return free_ordered(d, address);
   if (mapping->kind != MemoryKind::plain) return CUDA_ERROR_INVALID_VALUE;
   const auto owner = context_of(d, mapping->context);

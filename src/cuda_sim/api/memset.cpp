@@ -2,6 +2,7 @@
 // Entry points: filling device memory.
 #include "cuda_sim/api/call.h"
 #include "cuda_sim/api/work_rules.h"
+#include "cuda_sim/work/graph_memory.h"
 #include "cuda_sim/work/memset_op.h"
 #include "cuda_sim/work/submit.h"
 
@@ -19,8 +20,9 @@ CUresult check_memset(Driver& d, const MemsetWork& work) {
   }
   const Mapping* mapping = d.space.find(work.dst);
   const unsigned gpu = mapping == nullptr ? 0 : mapping->physical->gpu();
-  if (!d.space.view(work.dst, extent, gpu, Access::read_write)) return CUDA_ERROR_INVALID_VALUE;
-  return CUDA_SUCCESS;
+  if (d.space.view(work.dst, extent, gpu, Access::read_write)) return CUDA_SUCCESS;
+  // What a graph allocates first and fills then is not there yet.
+  return is_graph_memory(d, work.dst, extent) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 }  // namespace nvs::sim

@@ -4,6 +4,8 @@
 
 #include "cuda_sim/api/call.h"
 #include "cuda_sim/api/memory_rules.h"
+#include "cuda_sim/work/graph_memory.h"
+#include "cuda_sim/work/submit.h"
 
 using namespace nvs::sim;
 
@@ -19,9 +21,24 @@ void spend_allocation(const Driver& d, bool grew, std::size_t bytes) {
   }
 }
 
-// Memory nodes are not simulated, so that a capture cannot go on.
-CUresult refuse_captured(const Stream& stream) {
-  return stream.capture ? invalidate(*stream.capture) : CUDA_SUCCESS;
+// Under capture they become nodes. One that is refused leaves the capture as it is (measured on an
+// H200).
+CUresult capture_allocation(Driver& d, Stream& stream, unsigned gpu, std::size_t bytes,
+                            CUdeviceptr& out) {
+  if (stream.capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  MemAllocWork work;
+  const CUresult result =
+      allocation_work(d, *stream.capture->graph, stream.capture_tail, gpu, bytes, work);
+  if (result != CUDA_SUCCESS) return result;
+  out = work.slot->begin;
+  return capture(d, stream, std::move(work));
+}
+
+CUresult capture_free(Driver& d, Stream& stream, CUdeviceptr address) {
+  if (stream.capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  MemFreeWork work;
+  const CUresult result = free_work(*stream.capture->graph, address, work);
+  return result == CUDA_SUCCESS ? capture(d, stream, std::move(work)) : result;
 }
 
 // `handle` null: the current pool of the stream's device.
@@ -36,7 +53,7 @@ CUresult allocate(CUdeviceptr* out, std::size_t bytes, const CUmemoryPool* handl
     const auto pool =
         handle != nullptr ? d.pools.find(*handle) : current_pool(d, stream->context->gpu);
     if (!pool) return CUDA_ERROR_INVALID_VALUE;
-    if (const CUresult result = refuse_captured(*stream); result != CUDA_SUCCESS) return result;
+    if (stream->capture) return capture_allocation(d, *stream, pool->gpu(), bytes, *out);
     *out = 0;
     if (bytes == 0) return CUDA_SUCCESS;
     made = allocate_ordered(d, pool, bytes, *stream);
@@ -66,14 +83,15 @@ NVS_SIM_STREAM(cuMemFreeAsync, _ptsz, (CUdeviceptr address, CUstream handle), ad
     const std::lock_guard guard{d.lock};
     NVS_SIM_FIND_STREAM(stream, handle)
     if (address == 0) return CUDA_SUCCESS;
+    if (stream->capture) return capture_free(d, *stream, address);
     Mapping* mapping = d.space.find(address);
     if (mapping == nullptr || mapping->begin != address || mapping->being_freed) {
       return CUDA_ERROR_INVALID_VALUE;
     }
+    if (mapping->kind == MemoryKind::graph) return free_left(*mapping, stream.get());
     if (mapping->kind != MemoryKind::pool && mapping->kind != MemoryKind::plain) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    if (const CUresult result = refuse_captured(*stream); result != CUDA_SUCCESS) return result;
     free_ordered(d, *mapping, *stream);
   }
   d.spend(d.machine->model().event_record_ns);

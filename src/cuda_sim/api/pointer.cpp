@@ -35,7 +35,8 @@ Known look_up(Driver& d, CUdeviceptr address) {
     if (known.is_vmm()) {  // measured on an H200: the range is the whole reservation
       const Reservation* reservation = d.space.reservation(address, 1);
       known.range = {reservation->begin, reservation->size};
-    } else if (mapping.kind == MemoryKind::pool) {  // each allocation has addresses of its own
+    } else if (mapping.kind == MemoryKind::pool ||
+               mapping.kind == MemoryKind::graph) {  // each allocation has addresses of its own
       known.block = known.range;
     }
     return known;

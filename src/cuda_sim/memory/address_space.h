@@ -20,9 +20,10 @@ namespace nvs::sim {
 
 enum class Access : std::uint8_t { none = 0, read = 1, read_write = 3 };
 
-enum class MemoryKind { plain, vmm, ipc, pool };
+enum class MemoryKind { plain, vmm, ipc, pool, graph };
 
 class MemoryPool;
+struct GraphSlot;
 
 struct Mapping {
   std::uint64_t begin = 0;
@@ -37,6 +38,7 @@ struct Mapping {
   bool sync_memops = false;                 // as cuPointerSetAttribute left it
   std::map<std::uint64_t, unsigned> opens;  // of IPC memory: addresses handed out, and how often
   std::shared_ptr<MemoryPool> pool;         // of stream-ordered memory
+  std::shared_ptr<GraphSlot> slot;          // of a graph's memory
   bool being_freed = false;                 // by a stream that has not got there yet
 
   std::uint64_t end() const { return begin + size; }

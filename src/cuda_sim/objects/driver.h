@@ -78,6 +78,7 @@ class Driver {
   HandleTable<CUmemoryPool, MemoryPool> pools;
   std::array<std::shared_ptr<MemoryPool>, kGpusMax> default_pools;
   std::array<std::shared_ptr<MemoryPool>, kGpusMax> current_pools;  // null: the default one
+  std::array<std::shared_ptr<MemoryPool>, kGpusMax> graph_pools;    // for memory nodes
   std::map<CUmemGenericAllocationHandle, VmmHandle> vmm_handles;
   std::vector<std::shared_ptr<Module>> unloaded_modules;     // work in flight may refer to them
   std::vector<std::shared_ptr<Library>> unloaded_libraries;  // likewise

@@ -14,6 +14,7 @@ namespace nvs::sim {
 
 struct Graph;
 struct Function;
+struct GraphSlot;
 
 /// A kernel with its arguments, as a launch or a graph node keeps it.
 struct KernelWork {
@@ -58,6 +59,16 @@ struct ChildWork {
   std::shared_ptr<Graph> graph;
 };
 
+/// Memory of a graph (work/graph_memory.h): allocated at the addresses of a slot, and freed there.
+struct MemAllocWork {
+  std::shared_ptr<GraphSlot> slot;
+  std::uint64_t bytes = 0;
+  unsigned gpu = 0;
+};
+struct MemFreeWork {
+  std::shared_ptr<GraphSlot> slot;
+};
+
 /// Values to write to memory or to wait for there, one after the other.
 struct ValueStep {
   CUdeviceptr address = 0;
@@ -71,7 +82,7 @@ struct ValueWork {
 };
 
 using Work = std::variant<EmptyWork, KernelWork, CopyWork, MemsetWork, HostWork, EventRecordWork,
-                          EventWaitWork, ChildWork, ValueWork>;
+                          EventWaitWork, ChildWork, ValueWork, MemAllocWork, MemFreeWork>;
 
 struct GraphNode {
   CUgraphNode handle = nullptr;
@@ -83,10 +94,20 @@ struct GraphNode {
   bool enabled = true;
 };
 
+/// A slot of a graph. `freed_by` is the node that freed what was last allocated there; null if
+/// none does.
+struct SlotUse {
+  std::shared_ptr<GraphSlot> slot;
+  unsigned gpu = 0;
+  const GraphNode* freed_by = nullptr;
+};
+
 struct Graph {
   CUgraph handle = nullptr;
   std::vector<std::shared_ptr<GraphNode>> nodes;  // in the order of their creation
   bool is_child = false;
+  std::vector<SlotUse> slots;
+  std::weak_ptr<struct GraphExec> exec;  // the last one that was made from it
 };
 
 struct GraphExec {

@@ -9,6 +9,7 @@
 
 #include "cuda_sim/work/copy_op.h"
 #include "cuda_sim/work/event_record.h"
+#include "cuda_sim/work/graph_memory.h"
 #include "cuda_sim/work/host_op.h"
 #include "cuda_sim/work/kernel_op.h"
 #include "cuda_sim/work/memset_op.h"
@@ -150,6 +151,7 @@ OpPtr make_op(Driver& driver, Context& context, const Work& work) {
                         [&](const ValueWork& w) -> OpPtr {
                           return std::make_shared<ValueOp>(driver, context, w);
                         },
+                        [&](const MemAllocWork& w) -> OpPtr { return make_allocation(w); },
                         [&](const HostWork& w) -> OpPtr { return std::make_shared<HostOp>(w); },
                         [&](const auto&) -> OpPtr { return std::make_shared<Marker>("a marker"); },
                     },
@@ -204,6 +206,7 @@ GraphNode& add_node(Driver& driver, Graph& graph, Work work, std::vector<GraphNo
   node->after = std::move(after);
   node->handle = driver.nodes.add(node);
   graph.nodes.push_back(node);
+  if (const auto* freed = std::get_if<MemFreeWork>(&node->work)) free_added(*node, *freed);
   return *node;
 }
 
