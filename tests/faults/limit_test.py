@@ -20,6 +20,7 @@ from wire_client import encode
 # Sizes that every way takes as they are: units of VMM memory, and rows of 1000 bytes.
 SIZE = 2 * MIB * 125
 WAYS = ("plain", "pitched", "managed", "async", "pool", "created", "native")
+GRAPH_WAYS = ("graph", "graph_twice", "capture", "left")
 VMM_WAYS = ("created", "native")
 OLD_DRIVER = {"NVSHARE_SIM_WITHOUT": "vmm"}
 
@@ -109,8 +110,23 @@ class Scripted(ScriptedDaemon, Told):
     def test_every_way_is_refused_at_one_byte_more(self):
         tenant = self.begin(gpu=7)
         self.assertEqual(self.account.used(gpu=0), 0)
-        for way in WAYS:
+        for way in WAYS + GRAPH_WAYS:
             self.check_way(tenant, way, gpu=7)
+        tenant.finish()
+
+    def test_what_a_graph_leaves_is_nothing_more_than_the_graph(self):
+        tenant = self.begin()
+        had = self.account.used()
+        self.account.set_limit(had + 2 * SIZE)
+        self.assertTrue(self.take(tenant, "left", SIZE))
+        self.assertEqual(self.account.used(), had + SIZE)
+        self.assertTrue(self.take(tenant, "graph", SIZE))
+        self.assertFalse(self.take(tenant, "plain", 1))
+        self.give(tenant)
+        self.assertTrue(self.take(tenant, "plain", SIZE))
+        self.give(tenant)
+        self.give(tenant)
+        self.assertEqual(self.account.used(), had)
         tenant.finish()
 
     def test_unified_memory_too(self):
@@ -211,6 +227,7 @@ class Shared(Told):
         own = self.used(first)
         self.set_limit(first, str(own + GIB))
         self.assertTrue(self.take(first, "plain", GIB // 2))
+        self.assertFalse(self.take(second, "graph", GIB // 2 + 1))
         self.assertFalse(self.take(second, "managed", GIB // 2 + 1))
         self.assertTrue(self.take(second, "managed", GIB // 2))
         self.assertEqual(self.used(first), own + GIB)

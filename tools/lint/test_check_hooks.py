@@ -130,6 +130,12 @@ class TableTest(unittest.TestCase):
     def test_typed_submission_passes_the_gate(self):
         self.assert_one(changed("cuWork, submit, gate", "cuWork, submit, jump"), "the gate")
 
+    def test_a_hook_of_our_own_may_pass_it_by_hand(self):
+        own = changed("cuWork, submit, gate", "cuWork, submit, own")
+        self.assert_one(own, "does not go")
+        with mock.patch.object(check_hooks, "GATED_BY_HAND", {"cuWork"}):
+            self.assertEqual(self.wrong(own), [])
+
     def test_variants_are_alike(self):
         tables = changed("cuMemAlloc_v2, alloc, own", "cuMemAlloc_v2, alloc, jump")
         self.assert_one(tables, "cuMemAlloc: its variants differ: alloc/jump, alloc/own")

@@ -6,6 +6,7 @@
 #include "interposer/exports/real.h"
 #include "interposer/gate/call_target.h"
 #include "interposer/gate/gated_call.h"
+#include "interposer/memory/graph_memory.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/session.h"
 
@@ -87,6 +88,11 @@ CUresult call_with(CUgraphNodeParams* node, Arguments... arguments) {
   return given(result, node);
 }
 
+template <Row row, class... Arguments>
+CUresult add_with(CUgraph graph, CUgraphNodeParams* node, Arguments... arguments) {
+  return memory::graphs::add_any(graph, node, [&] { return call_with<row>(node, arguments...); });
+}
+
 }  // namespace
 }  // namespace nvs::interposer::events
 
@@ -153,14 +159,14 @@ CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode 
 
 CUresult cuGraphAddNode(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
                         size_t numDependencies, CUgraphNodeParams* nodeParams) {
-  return call_with<Row::cuGraphAddNode>(nodeParams, phGraphNode, hGraph, dependencies,
-                                        numDependencies);
+  return add_with<Row::cuGraphAddNode>(hGraph, nodeParams, phGraphNode, hGraph, dependencies,
+                                       numDependencies);
 }
 CUresult cuGraphAddNode_v2(CUgraphNode* phGraphNode, CUgraph hGraph,
                            const CUgraphNode* dependencies, const CUgraphEdgeData* dependencyData,
                            size_t numDependencies, CUgraphNodeParams* nodeParams) {
-  return call_with<Row::cuGraphAddNode_v2>(nodeParams, phGraphNode, hGraph, dependencies,
-                                           dependencyData, numDependencies);
+  return add_with<Row::cuGraphAddNode_v2>(hGraph, nodeParams, phGraphNode, hGraph, dependencies,
+                                          dependencyData, numDependencies);
 }
 CUresult cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams* nodeParams) {
   return call_with<Row::cuGraphNodeSetParams>(nodeParams, hNode);

@@ -122,6 +122,8 @@ class Books {
   // Bytes that are about to be allocated; where they were written.
   std::uint64_t* reserve(int device, std::uint64_t bytes);
   void cancel(const Reserved& reserved);
+  // Takes a record out, whose bytes count on until they are cancelled, or an allocation has them.
+  Reserved set_aside(Space space, std::uint64_t id);
   std::uint64_t charged(int device) const;
 
   // Memory that other processes can have too. From now on it counts as a piece of that name, unless

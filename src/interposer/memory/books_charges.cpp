@@ -58,6 +58,16 @@ void Books::cancel(const Reserved& reserved) {
   charge(reserved.device, 0, reserved.bytes);
 }
 
+Reserved Books::set_aside(Space space, std::uint64_t id) {
+  const os::FutexGuard guard{lock_};
+  Record* const record = find(space, id);
+  if (record == nullptr || record->piece != 0) return {};
+  const Reserved kept{record->device, record->charged};
+  uncount(*record);
+  records_.erase(record);
+  return kept;
+}
+
 std::uint64_t Books::charged(int device) const {
   const os::FutexGuard guard{lock_};
   return is_charged(device) ? charged_[device] : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: contexts come and go, and their memory goes with them.
 #include "interposer/flow/flow.h"
+#include "interposer/memory/graph_memory.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/ipc_open.h"
 #include "interposer/memory/ipc_share.h"
@@ -35,6 +36,7 @@ CUresult create_through(const CUcontext* context, CUdevice device, Call call) {
 void count_ended(std::uint64_t context, Birth before) {
   OwnerRow last;
   if (books().ended({OwnerType::context, context}, before, last)) report_ended(last);
+  if (graphs::is_any()) graphs::context_ended(context);
 }
 
 // A call that may end a context: our own use of it ends before. What we have there ends with it, or

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: memory that is allocated and freed in the order of a stream, and the calls that wait for
 // one: then pools give back what they have too much.
+#include "interposer/memory/graph_memory.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/reservation.h"
 #include "interposer/memory/swap/free_like_driver.h"
@@ -14,8 +15,8 @@
 namespace nvs::interposer::memory {
 namespace {
 
-// Under capture nothing is allocated: the call adds a node to a graph, whose memory is the
-// driver's. The legacy stream cannot be captured, and asking about it would be an error.
+// Under capture nothing is allocated: the call adds a node to a graph. The legacy stream cannot be
+// captured, and asking about it would be an error.
 bool is_captured(CUstream stream) {
   if (stream == CU_STREAM_LEGACY) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -39,10 +40,13 @@ void count_movable(const swap::Allocated& made, const Reserved& reserved) {
 }
 
 // A pool may have its memory on another GPU than the stream, or in the host.
+int device_of(const swap::Ordered& wanted) {
+  return wanted.pool != 0 ? swap::device_of_pool(wanted.pool) : kUnknownDevice;
+}
+
 bool reserve(Reservation& reserved, const swap::Ordered& wanted) {
-  if (captures::is_any() && is_captured(wanted.stream)) return true;
   const libc::NoCancel no_cancel;
-  const int device = wanted.pool != 0 ? swap::device_of_pool(wanted.pool) : kUnknownDevice;
+  const int device = device_of(wanted);
   if (device != kUnknownDevice) return reserved.take(device, wanted.bytes);
   return reserved.take_here(wanted.bytes);
 }
@@ -61,12 +65,25 @@ CUresult allocate_native(CUdeviceptr* address, MemoryKind kind, const swap::Orde
   return result;
 }
 
+// A node of the graph that is captured. Where there is none any more, the driver says so.
+template <class Native>
+CUresult allocate_captured(const CUdeviceptr* address, const swap::Ordered& wanted, Native native) {
+  const CUgraph graph = graphs::captured_by(wanted.stream);
+  if (address == nullptr || graph == nullptr) return native();
+  const int device = device_of(wanted);
+  graphs::NewNode node(graph, device != kUnknownDevice ? device : current_device(), wanted.bytes,
+                       graphs::Made::by_capture);
+  return graphs::add_through(node, native, [&] { return *address; });
+}
+
 // Memory that can be moved, or what the driver itself does.
 template <class Native>
 CUresult allocate_ordered(CUdeviceptr* address, MemoryKind kind, const swap::Ordered& wanted,
                           Native native) {
-  const bool may_be_ours = address != nullptr && session::may_be_movable() &&
-                           !(captures::is_any() && is_captured(wanted.stream));
+  if (captures::is_any() && is_captured(wanted.stream)) {
+    return allocate_captured(address, wanted, native);
+  }
+  const bool may_be_ours = address != nullptr && session::may_be_movable();
   swap::Allocated made;
   Reservation reserved;
   const swap::Got got =
@@ -89,9 +106,18 @@ CUresult allocate_from_pool(CUdeviceptr* address, const swap::Ordered& wanted, N
 // Under capture a node that frees is made, which the driver refuses for all memory that was not
 // allocated by a node.
 template <class Native>
+CUresult free_captured(CUdeviceptr address, CUstream stream, Native native) {
+  const CUresult result = native();
+  if (result != CUDA_SUCCESS || !graphs::is_any()) return result;
+  graphs::free_added(graphs::captured_by(stream), address);
+  return result;
+}
+
+template <class Native>
 CUresult free_ordered(CUdeviceptr address, CUstream stream, Native native) {
+  if (captures::is_any() && is_captured(stream)) return free_captured(address, stream, native);
   return free_through(Space::address, address, [&] {
-    if (!swap::is_ours(address) || (captures::is_any() && is_captured(stream))) return native();
+    if (!swap::is_ours(address)) return native();
     return swap::free_ordered(address, stream);
   });
 }

@@ -19,7 +19,8 @@ enum class Space : std::uint8_t {
   array,
   mipmapped_array,
   external_memory,
-  heap,  // by its context
+  heap,        // by its context
+  graph_node,  // by a number of ours
 };
 
 // Whose memory it is: a context's, or that of a device, which no context takes along when it goes

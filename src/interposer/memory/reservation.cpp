@@ -5,6 +5,7 @@
 
 #include "interposer/gate/gate.h"
 #include "interposer/memory/account.h"
+#include "interposer/memory/graph_memory.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/memory.h"
@@ -22,7 +23,10 @@ bool Reservation::take(int gpu, std::uint64_t bytes) {
   const libc::NoCancel no_cancel;
   session::has_daemon(gpu);  // the account comes before its word
   if (!account::is_any()) return true;
-  const account::Verdict verdict = account::reserve(gpu, bytes);
+  account::Verdict verdict = account::reserve(gpu, bytes);
+  if (verdict == account::Verdict::over && graphs::forget_freed(gpu)) {
+    verdict = account::reserve(gpu, bytes);
+  }
   if (verdict == account::Verdict::reserved) held_.bytes = bytes;
   return verdict != account::Verdict::over;
 }

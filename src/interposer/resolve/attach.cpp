@@ -8,6 +8,7 @@
 #include "interposer/exports/real.h"
 #include "interposer/gate/gate.h"
 #include "interposer/memory/books.h"
+#include "interposer/memory/graph_memory.h"
 #include "interposer/memory/ipc_open.h"
 #include "interposer/memory/ipc_share.h"
 #include "interposer/memory/sample.h"
@@ -38,6 +39,7 @@ void start_over_in_child() {
   gate::start_over_in_child();
   session::start_over_in_child();
   memory::books_after_fork();
+  memory::graphs::start_over_in_child();
   memory::forget_samples_in_child();
   memory::forget_shares_in_child();
   memory::forget_opened_in_child();

@@ -2,6 +2,7 @@
 // Hooks: captures begin and end, and streams go.
 #include "interposer/exports/own_hooks.h"
 #include "interposer/exports/real.h"
+#include "interposer/memory/graph_memory.h"
 #include "interposer/memory/swap/ordered_streams.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/session/captures.h"
@@ -31,17 +32,18 @@ CUcontext context_of(CUstream stream) {
 }
 
 template <class Call>
-CUresult begin_through(CUstream stream, Call call) {
+CUresult begin_through(CUstream stream, Call call,
+                       captures::Into into = captures::Into::new_graph) {
   const CUcontext context = context_of(stream);
   captures::begins();
   const CUresult result = call();
-  captures::begun(stream, context, result);
+  captures::begun(stream, context, result, into);
   return result;
 }
 
 // A capture can end with an error, and an end can fail with the capture going on.
 template <class Call>
-CUresult end_through(CUstream stream, Call call) {
+CUresult end_through(CUstream stream, CUgraph* graph, Call call) {
   const CUresult result = call();
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const auto ask = real<Row::cuStreamIsCapturing>();
@@ -50,7 +52,21 @@ CUresult end_through(CUstream stream, Call call) {
                        status != CU_STREAM_CAPTURE_STATUS_NONE;
   if (goes_on) return result;
   captures::ended(stream);
+  if (memory::graphs::is_any()) {
+    const bool is_made = result == CUDA_SUCCESS && graph != nullptr;
+    memory::graphs::capture_ended(stream, is_made ? *graph : nullptr);
+  }
   if (session::has_any_daemon()) swap::all_changed();  // memory that could not leave may now
+  return result;
+}
+
+template <class Call>
+CUresult destroy_through(CUstream stream, Call call) {
+  captures::destroyed(stream);
+  swap::stream_ends(stream);
+  const CUresult result = call();
+  const bool is_gone = result == CUDA_SUCCESS && memory::graphs::is_any();
+  if (is_gone) memory::graphs::capture_ended(stream, nullptr);
   return result;
 }
 
@@ -60,10 +76,12 @@ CUresult end_through(CUstream stream, Call call) {
 namespace nvs::hooks {
 
 using interposer::begin_through;
+using interposer::destroy_through;
 using interposer::end_through;
 using interposer::per_thread;
 using interposer::real;
 using interposer::Row;
+constexpr auto kGivenGraph = interposer::captures::Into::given_graph;
 
 CUresult cuStreamBeginCapture(CUstream hStream) {
   return begin_through(hStream, [&] { return real<Row::cuStreamBeginCapture>()(hStream); });
@@ -84,38 +102,41 @@ CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
                                      const CUgraphNode* dependencies,
                                      const CUgraphEdgeData* dependencyData, size_t numDependencies,
                                      CUstreamCaptureMode mode) {
-  return begin_through(hStream, [&] {
-    return real<Row::cuStreamBeginCaptureToGraph>()(hStream, hGraph, dependencies, dependencyData,
-                                                    numDependencies, mode);
-  });
+  return begin_through(
+      hStream,
+      [&] {
+        return real<Row::cuStreamBeginCaptureToGraph>()(hStream, hGraph, dependencies,
+                                                        dependencyData, numDependencies, mode);
+      },
+      kGivenGraph);
 }
 CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph,
                                           const CUgraphNode* dependencies,
                                           const CUgraphEdgeData* dependencyData,
                                           size_t numDependencies, CUstreamCaptureMode mode) {
-  return begin_through(per_thread(hStream), [&] {
-    return real<Row::cuStreamBeginCaptureToGraph_ptsz>()(hStream, hGraph, dependencies,
-                                                         dependencyData, numDependencies, mode);
-  });
+  return begin_through(
+      per_thread(hStream),
+      [&] {
+        return real<Row::cuStreamBeginCaptureToGraph_ptsz>()(hStream, hGraph, dependencies,
+                                                             dependencyData, numDependencies, mode);
+      },
+      kGivenGraph);
 }
 
 CUresult cuStreamEndCapture(CUstream hStream, CUgraph* phGraph) {
-  return end_through(hStream, [&] { return real<Row::cuStreamEndCapture>()(hStream, phGraph); });
+  return end_through(hStream, phGraph,
+                     [&] { return real<Row::cuStreamEndCapture>()(hStream, phGraph); });
 }
 CUresult cuStreamEndCapture_ptsz(CUstream hStream, CUgraph* phGraph) {
-  return end_through(per_thread(hStream),
+  return end_through(per_thread(hStream), phGraph,
                      [&] { return real<Row::cuStreamEndCapture_ptsz>()(hStream, phGraph); });
 }
 
 CUresult cuStreamDestroy(CUstream hStream) {
-  interposer::captures::destroyed(hStream);
-  interposer::swap::stream_ends(hStream);
-  return real<Row::cuStreamDestroy>()(hStream);
+  return destroy_through(hStream, [&] { return real<Row::cuStreamDestroy>()(hStream); });
 }
 CUresult cuStreamDestroy_v2(CUstream hStream) {
-  interposer::captures::destroyed(hStream);
-  interposer::swap::stream_ends(hStream);
-  return real<Row::cuStreamDestroy_v2>()(hStream);
+  return destroy_through(hStream, [&] { return real<Row::cuStreamDestroy_v2>()(hStream); });
 }
 
 }  // namespace nvs::hooks

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/captures.h"
 
+#include <atomic>
 #include <cstdint>
 
 #include "interposer/gate/gate.h"
@@ -11,17 +12,15 @@
 namespace nvs::interposer::captures {
 namespace {
 
-// More captures at a time than this are counted and not told apart; then nothing is synchronised
-// until all of them are over.
-constexpr int kStreamsMax = 64;
-
 constinit os::FutexLock lock;  // guards everything below
 struct Capture {
   CUstream stream;  // null: none
   CUcontext context;
+  Into into;
 };
 constinit Capture table[kStreamsMax] = {};
-constinit int count = 0;    // captures that go on or are about to begin
+// Captures that go on or are about to begin; read without the lock too.
+constinit std::atomic<int> count{0};
 constinit int unnamed = 0;  // those of them that are not in the table
 constinit std::int64_t synchronising_since_ns[gate::kGpusMax] = {};  // 0: nobody does
 
@@ -64,7 +63,7 @@ void begins() {
   while (!may_begin(asked_ns)) os::sleep_ns(kPause_ns);
 }
 
-void begun(CUstream stream, CUcontext context, CUresult result) {
+void begun(CUstream stream, CUcontext context, CUresult result, Into into) {
   const libc::NoCancel no_cancel;
   const os::FutexGuard guard(lock);
   if (result != CUDA_SUCCESS) {
@@ -73,7 +72,7 @@ void begun(CUstream stream, CUcontext context, CUresult result) {
   }
   for (Capture& place : table) {
     if (place.stream != nullptr) continue;
-    place = {stream, context};
+    place = {stream, context, into};
     return;
   }
   ++unnamed;
@@ -115,9 +114,15 @@ void end_synchronise(int gpu) {
   synchronising_since_ns[gpu] = 0;
 }
 
-bool is_any() {
+bool is_any() { return count.load(std::memory_order_acquire) > 0; }
+
+int list_makers(CUstream (&streams)[kStreamsMax]) {
   const os::FutexGuard guard(lock);
-  return count > 0;
+  int found = 0;
+  for (const Capture& place : table) {
+    if (place.stream != nullptr && place.into == Into::new_graph) streams[found++] = place.stream;
+  }
+  return found;
 }
 
 void start_over_in_child() {

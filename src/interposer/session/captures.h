@@ -8,9 +8,14 @@
 
 namespace nvs::interposer::captures {
 
+// More captures at a time than this are counted and not told apart; then nothing is synchronised
+// until all of them are over.
+inline constexpr int kStreamsMax = 64;
+
 // Told by the hooks.
 void begins();  // before the driver's call; it may wait a moment
-void begun(CUstream stream, CUcontext context, CUresult result);
+enum class Into : unsigned char { new_graph, given_graph };
+void begun(CUstream stream, CUcontext context, CUresult result, Into into = Into::new_graph);
 void ended(CUstream stream);
 void destroyed(CUstream stream);  // and with it a capture that went on
 void context_ended(CUcontext context);
@@ -22,6 +27,9 @@ void end_synchronise(int gpu);
 
 // Whether a capture goes on or is about to begin.
 bool is_any();
+
+// The streams whose captures make graphs of their own: how many.
+int list_makers(CUstream (&streams)[kStreamsMax]);
 
 void start_over_in_child();
 

@@ -21,6 +21,8 @@ struct Piece {
   CUmemGenericAllocationHandle handle = 0;
   std::size_t bytes = 0;
   bool is_opened = false;
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
 };
 
 using Make = CUresult (*)(const Gpu& gpu, std::size_t bytes, Piece& piece);
@@ -45,6 +47,73 @@ CUresult pitched(const Gpu& gpu, std::size_t bytes, Piece& piece) {
   return gpu->cuMemAllocPitch_v2(&piece.address, &pitch, kWidth, bytes / kWidth, 4);
 }
 
+// A node of the piece's graph after another one.
+CUresult add_node(const Gpu& gpu, std::size_t bytes, const std::vector<CUgraphNode>& after,
+                  CUgraphNode& node, Piece& piece) {
+  CUDA_MEM_ALLOC_NODE_PARAMS params{};
+  params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  params.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, gpu.device()};
+  params.bytesize = bytes;
+  const CUresult result =
+      gpu->cuGraphAddMemAllocNode(&node, piece.graph, after.data(), after.size(), &params);
+  piece.address = params.dptr;
+  return result;
+}
+
+// What is asked for when a graph is launched is what counted before.
+CUresult launch(const Gpu& gpu, CUresult added, Piece& piece) {
+  if (added == CUDA_SUCCESS) {
+    NVS_MUST(gpu->cuGraphInstantiateWithFlags(&piece.exec, piece.graph, 0));
+    NVS_MUST(gpu->cuGraphLaunch(piece.exec, nullptr));
+    NVS_MUST(gpu->cuCtxSynchronize());
+  } else {
+    NVS_MUST(gpu->cuGraphDestroy(piece.graph));
+  }
+  return added;
+}
+
+CUresult in_graph(const Gpu& gpu, std::size_t bytes, Piece& piece) {
+  CUgraphNode node = nullptr;
+  NVS_MUST(gpu->cuGraphCreate(&piece.graph, 0));
+  return launch(gpu, add_node(gpu, bytes, {}, node, piece), piece);
+}
+
+// One after the other: the second has the address of the first.
+CUresult in_graph_twice(const Gpu& gpu, std::size_t bytes, Piece& piece) {
+  CUgraphNode node = nullptr;
+  CUgraphNode freed = nullptr;
+  NVS_MUST(gpu->cuGraphCreate(&piece.graph, 0));
+  CUresult result = add_node(gpu, bytes, {}, node, piece);
+  if (result == CUDA_SUCCESS) {
+    NVS_MUST(gpu->cuGraphAddMemFreeNode(&freed, piece.graph, &node, 1, piece.address));
+    result = add_node(gpu, bytes, {freed}, node, piece);
+  }
+  return launch(gpu, result, piece);
+}
+
+CUresult in_capture(const Gpu& gpu, std::size_t bytes, Piece& piece) {
+  const CUstream stream = gpu.stream();
+  NVS_MUST(gpu->cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  const CUresult result = gpu->cuMemAllocAsync(&piece.address, bytes, stream);
+  NVS_MUST(gpu->cuStreamEndCapture(stream, &piece.graph));
+  NVS_MUST(gpu->cuStreamDestroy_v2(stream));
+  return launch(gpu, result, piece);
+}
+
+void drop_graph(const Gpu& gpu, Piece& piece) {
+  if (piece.graph == nullptr) return;
+  NVS_MUST(gpu->cuGraphExecDestroy(piece.exec));
+  NVS_MUST(gpu->cuGraphDestroy(piece.graph));
+  piece.graph = nullptr;
+}
+
+// Only the memory is left.
+CUresult left_by_graph(const Gpu& gpu, std::size_t bytes, Piece& piece) {
+  const CUresult result = in_graph(gpu, bytes, piece);
+  if (result == CUDA_SUCCESS) drop_graph(gpu, piece);
+  return result;
+}
+
 const std::map<std::string, Make> kWays = {
     {"plain", [](const Gpu& gpu, std::size_t bytes,
                  Piece& piece) { return gpu->cuMemAlloc_v2(&piece.address, bytes); }},
@@ -62,6 +131,10 @@ const std::map<std::string, Make> kWays = {
        return gpu->cuMemCreate(&piece.handle, bytes, &prop, 0);
      }},
     {"native", create_native},
+    {"graph", in_graph},
+    {"graph_twice", in_graph_twice},
+    {"capture", in_capture},
+    {"left", left_by_graph},
     {"shareable",
      [](const Gpu& gpu, std::size_t bytes, Piece& piece) {
        CUmemAllocationProp prop = sim_test::vmm_prop(gpu.device());
@@ -82,8 +155,9 @@ class Holdings {
     return result;
   }
   void give_last() {
-    const Piece piece = pieces_.back();
+    Piece piece = pieces_.back();
     pieces_.pop_back();
+    drop_graph(gpu_, piece);
     if (piece.handle != 0) {
       NVS_MUST(gpu_->cuMemRelease(piece.handle));
     } else if (piece.is_opened) {

@@ -28,6 +28,7 @@ UNDEFINED = {
     "dl_iterate_phdr",
     "memcmp",
     "memcpy",
+    "memmove",
     "memset",
 }
 # Null where nobody defines them.

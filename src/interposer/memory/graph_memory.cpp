@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interposer/memory/graph_memory.h"
+
+#include <atomic>
+
+#include "interposer/exports/in_context.h"
+#include "interposer/memory/graph_ranges.h"
+#include "interposer/resolve/libc.h"
+#include "interposer/session/captures.h"
+#include "interposer/session/session.h"
+#include "os/futex_lock.h"
+
+namespace nvs::interposer::memory::graphs {
+namespace {
+
+// What a graph allocates and does not free itself.
+struct Left {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t context = 0;
+  int device = kUnknownDevice;
+};
+
+// A graph with memory nodes. One that was moved into another keeps an entry of its own, under the
+// other's handles.
+struct Entry {
+  Entry* next = nullptr;
+  std::uint64_t graph = 0;           // 0: it is gone
+  std::uint64_t exec = 0;            // there is at most one at a time
+  std::uint64_t graph_in_doubt = 0;  // while the driver may still refuse to destroy it
+  std::uint64_t exec_in_doubt = 0;
+  CUstream origin = nullptr;  // the stream whose capture makes it, as long as that goes on
+  GraphRanges ranges;
+  PageList<Left> left;
+  bool has_free_node = false;
+  bool is_spoiled = false;
+
+  bool is_gone() const { return (graph | exec | graph_in_doubt | exec_in_doubt) == 0; }
+};
+
+constinit os::FutexLock lock;  // guards the list; the books' lock may be taken inside
+constinit Entry* first = nullptr;
+constinit std::atomic<int> entries{0};
+constinit std::atomic<std::uint64_t> records{0};  // names of records in the books
+
+// All of these: with the lock held.
+Entry* find(std::uint64_t graph) {
+  Entry* entry = first;
+  while (entry != nullptr && entry->graph != graph) entry = entry->next;
+  return entry;
+}
+
+Entry* find_or_make(std::uint64_t graph, CUstream origin) {
+  if (Entry* const known = find(graph)) return known;
+  auto* const entry = static_cast<Entry*>(os::map_pages(sizeof(Entry)));
+  if (entry == nullptr) return nullptr;
+  *entry = Entry{};
+  entry->graph = graph;
+  entry->origin = origin;
+  entry->next = first;
+  first = entry;
+  entries.fetch_add(1, std::memory_order_relaxed);
+  return entry;
+}
+
+template <class Visit>
+void for_each(Visit visit) {
+  for (Entry* entry = first; entry != nullptr; entry = entry->next) visit(*entry);
+}
+
+template <class Is>
+Entry* take_out(Is is) {
+  Entry* taken = nullptr;
+  for (Entry** place = &first; *place != nullptr;) {
+    Entry* const entry = *place;
+    if (!is(*entry)) {
+      place = &entry->next;
+      continue;
+    }
+    *place = entry->next;
+    entry->next = taken;
+    taken = entry;
+    entries.fetch_sub(1, std::memory_order_relaxed);
+  }
+  return taken;
+}
+
+Entry* take_gone() {
+  return take_out([](const Entry& entry) { return entry.is_gone(); });
+}
+
+// What has been launched and not freed since is there, with or without its graph.
+bool is_there(const Left& left) {
+  auto* ask = real<Row::cuMemGetAddressRange_v2>();
+  if (ask == nullptr) return false;
+  CUdeviceptr base = 0;
+  std::size_t size = 0;
+  const auto look = [&] {
+    const CUresult result = ask(&base, &size, left.address);
+    return result == CUDA_SUCCESS && base == left.address && size == left.bytes;
+  };
+  if (current_context().value != 0) return look();
+  if (left.context == 0) return false;
+  const InContext inside(reinterpret_cast<CUcontext>(left.context));
+  return inside.is_set() && look();
+}
+
+// From then on it counts by its address. There is no moment in which it counts twice or not at all.
+void keep(const Left& left, std::uint64_t& set_aside) {
+  const std::uint64_t bytes = left.bytes < set_aside ? left.bytes : set_aside;
+  set_aside -= bytes;
+  const Allocation allocation{.space = Space::address,
+                              .kind = MemoryKind::graph,
+                              .id = left.address,
+                              .bytes = 0,
+                              .owner = {OwnerType::context, left.context},
+                              .asked = left.bytes,
+                              .reserved = {left.device, bytes}};
+  if (!books().allocated(allocation)) books().allocated(allocation, left.device);
+}
+
+constexpr bool is_device(int device) { return device >= 0 && device < kDevicesMax; }
+
+// One that nobody else can find any more.
+void settle(Entry& entry) {
+  std::uint64_t set_aside[kDevicesMax] = {};
+  for (std::size_t i = 0; i < entry.ranges.size(); ++i) {
+    const Reserved reserved = books().set_aside(Space::graph_node, entry.ranges.record(i));
+    if (is_device(reserved.device)) set_aside[reserved.device] += reserved.bytes;
+  }
+  for (std::size_t i = 0; i < entry.left.size(); ++i) {
+    const Left& left = entry.left[i];
+    if (is_device(left.device) && is_there(left)) keep(left, set_aside[left.device]);
+  }
+  for (int device = 0; device < kDevicesMax; ++device) {
+    if (set_aside[device] != 0) books().cancel({device, set_aside[device]});
+  }
+  entry.ranges.give_back();
+  entry.left.give_back();
+  os::unmap_pages(&entry, sizeof(Entry));
+}
+
+void settle_all(Entry* taken) {
+  while (taken != nullptr) {
+    Entry* const next = taken->next;
+    settle(*taken);
+    taken = next;
+  }
+}
+
+// The stream whose capture has that graph: if it comes to nothing, so does the graph. None if the
+// graph is the program's own.
+CUstream origin_of(std::uint64_t graph) {
+  CUstream streams[captures::kStreamsMax];
+  const int count = captures::list_makers(streams);
+  for (int i = 0; i < count; ++i) {
+    if (number_of(captured_by(streams[i])) == graph) return streams[i];
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_any() { return entries.load(std::memory_order_relaxed) != 0; }
+
+int device_at(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : kHostDevice;
+}
+
+CUgraph captured_by(CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUgraph graph = nullptr;
+  CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+  if (auto* ask = real<Row::cuStreamGetCaptureInfo_v3>()) {
+    result = ask(stream, &status, nullptr, &graph, nullptr, nullptr, nullptr);
+  } else if (auto* ask_older = real<Row::cuStreamGetCaptureInfo_v2>()) {
+    result = ask_older(stream, &status, nullptr, &graph, nullptr, nullptr);
+  }
+  const bool is_so = result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  return is_so ? graph : nullptr;
+}
+
+NewNode::NewNode(CUgraph graph, int device, std::uint64_t bytes, Made made)
+    : graph_(number_of(graph)), device_(device), bytes_(bytes), made_(made) {}
+
+bool NewNode::reserve() {
+  if (device_ < 0) return true;
+  session::gpu_seen(device_);  // it may be another one than the current context's
+  if (reserved_.take(device_, bytes_)) return true;
+  // Where something is freed before, the driver may have the same addresses for it: then it is
+  // nothing more.
+  const libc::NoCancel no_cancel;
+  const os::FutexGuard guard(lock);
+  const Entry* const entry = find(graph_);
+  return entry != nullptr && entry->has_free_node;
+}
+
+CUresult NewNode::added(std::uint64_t address) {
+  if (device_ < 0) return CUDA_SUCCESS;
+  const libc::NoCancel no_cancel;
+  std::uint64_t fresh = bytes_;
+  {
+    const os::FutexGuard guard(lock);
+    if (const Entry* entry = find(graph_)) fresh = entry->ranges.count_new(address, bytes_);
+  }
+  if (!reserved_.take(device_, fresh)) return spoil();
+  write_down(address, fresh);
+  return CUDA_SUCCESS;
+}
+
+CUresult NewNode::spoil() {
+  const os::FutexGuard guard(lock);
+  if (Entry* entry = find_or_make(graph_, nullptr)) entry->is_spoiled = true;
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+// In the books first: what the list names is there, until its context ends.
+void NewNode::write_down(std::uint64_t address, std::uint64_t fresh) {
+  const std::uint64_t record = records.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (fresh != 0) {
+    count_here({.space = Space::graph_node,
+                .kind = MemoryKind::graph,
+                .id = record,
+                .bytes = 0,  // the driver takes them when it is launched, and keeps them for others
+                .asked = fresh,
+                .reserved = reserved_.hand_over()});
+  }
+  const Left left{address, bytes_, current_context().value, device_};
+  const CUstream origin = made_ == Made::by_capture ? origin_of(graph_) : nullptr;
+  bool is_kept = false;
+  {
+    const os::FutexGuard guard(lock);
+    Entry* const entry = find_or_make(graph_, origin);
+    is_kept = entry != nullptr && entry->ranges.add(address, bytes_, record);
+    if (is_kept) entry->left.insert(entry->left.size(), left);
+  }
+  if (!is_kept) books().take(Space::graph_node, record);
+}
+
+void free_added(CUgraph graph, std::uint64_t address) {
+  const libc::NoCancel no_cancel;
+  const os::FutexGuard guard(lock);
+  for_each([&](Entry& entry) {
+    if (entry.graph != number_of(graph)) return;
+    for (std::size_t i = 0; i < entry.left.size(); ++i) {
+      if (entry.left[i].address != address) continue;
+      entry.left.erase(i);
+      entry.has_free_node = true;
+      return;
+    }
+  });
+}
+
+void moved(CUgraph child, CUgraph parent) {
+  const libc::NoCancel no_cancel;
+  const os::FutexGuard guard(lock);
+  for_each([&](Entry& entry) {
+    if (entry.graph == number_of(child)) entry.graph = number_of(parent);
+  });
+}
+
+bool may_be_instantiated(CUgraph graph) {
+  const libc::NoCancel no_cancel;
+  const os::FutexGuard guard(lock);
+  bool may_be = true;
+  for_each([&](const Entry& entry) {
+    if (entry.graph == number_of(graph) && entry.is_spoiled) may_be = false;
+  });
+  return may_be;
+}
+
+void instantiated(CUgraph graph, CUgraphExec exec) {
+  const libc::NoCancel no_cancel;
+  const os::FutexGuard guard(lock);
+  for_each([&](Entry& entry) {
+    if (entry.graph == number_of(graph)) entry.exec = number_of(exec);
+  });
+}
+
+Destroying::Destroying(CUgraph graph) : what_(What::graph), handle_(number_of(graph)) {
+  const libc::NoCancel no_cancel;
+  const os::FutexGuard guard(lock);
+  for_each([&](Entry& entry) {
+    if (handle_ == 0 || entry.graph != handle_) return;
+    entry.graph_in_doubt = handle_;
+    entry.graph = 0;
+  });
+}
+
+Destroying::Destroying(CUgraphExec exec) : what_(What::exec), handle_(number_of(exec)) {
+  const libc::NoCancel no_cancel;
+  const os::FutexGuard guard(lock);
+  for_each([&](Entry& entry) {
+    if (handle_ == 0 || entry.exec != handle_) return;
+    entry.exec_in_doubt = handle_;
+    entry.exec = 0;
+  });
+}
+
+void Destroying::ended(CUresult result) {
+  const libc::NoCancel no_cancel;
+  Entry* gone = nullptr;
+  {
+    const os::FutexGuard guard(lock);
+    for_each([&](Entry& entry) {
+      std::uint64_t& in_doubt = what_ == What::graph ? entry.graph_in_doubt : entry.exec_in_doubt;
+      if (handle_ == 0 || in_doubt != handle_) return;
+      in_doubt = 0;
+      if (result != CUDA_SUCCESS) (what_ == What::graph ? entry.graph : entry.exec) = handle_;
+    });
+    gone = take_gone();
+  }
+  settle_all(gone);
+}
+
+void capture_ended(CUstream stream, CUgraph graph) {
+  const libc::NoCancel no_cancel;
+  Entry* gone = nullptr;
+  {
+    const os::FutexGuard guard(lock);
+    for_each([&](Entry& entry) {
+      if (stream == nullptr || entry.origin != stream) return;
+      entry.origin = nullptr;
+      entry.graph = number_of(graph);
+    });
+    gone = take_gone();
+  }
+  settle_all(gone);
+}
+
+void context_ended(std::uint64_t context) {
+  const libc::NoCancel no_cancel;
+  Entry* gone = nullptr;
+  {
+    const os::FutexGuard guard(lock);
+    for_each([&](Entry& entry) {
+      for (std::size_t i = entry.left.size(); i > 0; --i) {
+        if (entry.left[i - 1].context == context) entry.left.erase(i - 1);
+      }
+      for (std::size_t i = entry.ranges.size(); i > 0; --i) {
+        const std::uint64_t record = entry.ranges.record(i - 1);
+        if (books().birth_of(Space::graph_node, record) == 0) entry.ranges.erase(i - 1);
+      }
+    });
+    gone = take_out([](const Entry& entry) {
+      return entry.ranges.size() == 0 && (entry.graph_in_doubt | entry.exec_in_doubt) == 0;
+    });
+  }
+  settle_all(gone);
+}
+
+bool forget_freed(int gpu) {
+  constexpr std::size_t kAtOnce = 16;
+  Record some[kAtOnce];
+  bool has_forgotten = false;
+  std::size_t count = 0;
+  std::size_t cursor = 0;
+  do {
+    count = books().list(MemoryKind::graph, gpu, cursor, some, kAtOnce);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Record& record = some[i];
+      const Left left{record.id, record.charged, record.owner_value, record.device};
+      if (record.space != Space::address || is_there(left)) continue;
+      books().take(Space::address, record.id);
+      has_forgotten = true;
+    }
+  } while (count == kAtOnce);
+  return has_forgotten;
+}
+
+void start_over_in_child() {
+  lock.reset();
+  first = nullptr;
+  entries.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace nvs::interposer::memory::graphs
