@@ -55,6 +55,8 @@ struct Gpu {
       bounded_alone_ns;  // since when that is the word of a daemon that is gone; 0: it is not
   bool capped;           // our time is counted: pauses are told though nobody waits
   bool marked;           // nothing was submitted without a bound since the queue was seen empty
+  // It was closed during a capture: what nobody could wait for then may still run.
+  bool unsettled;
   std::int64_t opened_ns;
   std::int64_t keeps_until_ns;  // what came in as a window was let go took long: not again so soon
   std::int64_t ready_ns;        // when the window will probably open; 0: unknown

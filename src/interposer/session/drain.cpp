@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::int64_t kSlice_ns = 10'000'000;
 constexpr std::int64_t kMarkPause_ns = 50'000;
+constexpr std::int64_t kCapturePause_ns = 1'000'000;
 
 struct Worker {
   std::atomic<bool> there;
@@ -76,6 +77,23 @@ bool synchronise(int gpu, std::uint32_t job) {
   return all;
 }
 
+// The window is over, but no memory may move before what marks do not tell of has ended, which can
+// be waited for when the capture has.
+void settle(int gpu, std::uint32_t job) {
+  while (is_current(gpu, job) && is_unsettled(gpu, job)) {
+    if (captures::is_any()) {
+      os::sleep_ns(kCapturePause_ns);
+      continue;
+    }
+    const flow::Moment since = flow::now(gpu);
+    const bool all = synchronise(gpu, job);
+    if (faults::is_noted(gpu)) session::act_on_fault(gpu);
+    if (!all || !is_current(gpu, job)) continue;
+    flow::emptied(gpu, since);
+    settled(gpu, job);
+  }
+}
+
 // Everything that was inside or let in since the last pass is waited for in the next one.
 void run(int gpu, std::uint32_t job) {
   const RelaxedCapture relaxed;
@@ -97,6 +115,7 @@ void run(int gpu, std::uint32_t job) {
     if (all) flow::emptied(gpu, since);
     swap::make_room_if_above(gpu);
     if (!completed(gpu, job, let_in, all ? Certainty::all : Certainty::marks)) continue;
+    if (!all) settle(gpu, job);
     std::uint32_t done = job;
     workers[gpu].job.compare_exchange_strong(done, 0);
     return;

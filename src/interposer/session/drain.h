@@ -23,6 +23,11 @@ enum class Certainty : std::uint8_t { all, marks };
 bool completed(int gpu, std::uint32_t job, std::uint32_t let_in,
                Certainty certainty = Certainty::all);
 
+// Likewise. Whether it is closed by that job, and by marks alone; and that all of it was waited
+// for since, in a moment without a capture.
+bool is_unsettled(int gpu, std::uint32_t job);
+void settled(int gpu, std::uint32_t job);
+
 // Likewise: there is work that cannot be waited for.
 void impossible(int gpu, std::uint32_t job);
 

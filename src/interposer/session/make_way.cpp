@@ -43,8 +43,8 @@ Way make_stand_still(int gpu, int owner, std::int64_t now_ns) {
     case Phase::draining:
       return Way::coming;
     case Phase::closed:
-      // What was given to it before a capture may still run: its next window shows when not.
-      return swap::has_crossed(owner, gpu) ? Way::coming : Way::clear;
+      // What was given to it before a capture may still run.
+      return swap::has_crossed(owner, gpu) || one.unsettled ? Way::coming : Way::clear;
     case Phase::open:
       if (now_ns < one.keeps_way_until_ns) return Way::blocked;
       if (may_close(one)) close_unasked(gpu);
@@ -63,7 +63,7 @@ Way make_way(int owner) {
     return Way::clear;
   }
   const std::int64_t now_ns = clock_ns();
-  Way way = captures::is_any() ? Way::coming : Way::clear;
+  Way way = captures::is_any() || mine.unsettled ? Way::coming : Way::clear;
   for (std::uint32_t left = swap::touched_by(owner); left != 0; left &= left - 1) {
     const Way one = make_stand_still(std::countr_zero(left), owner, now_ns);
     if (one > way) way = one;

@@ -49,6 +49,22 @@ TEST_F(MakeWay, WhoDoesNotTouchTheMemoryIsLeftAlone) {
   EXPECT_EQ(user().phase, Phase::open);
 }
 
+TEST_F(MakeWay, WhatWasClosedDuringACaptureIsWaitedForOnce) {
+  session::Gpu& mine = session::gpus[kOwner];
+  mine.phase = Phase::draining;
+  mine.drain.job = 5;
+  const std::uint32_t let_in = gate::let_in_so_far(kOwner);
+  EXPECT_TRUE(drain::completed(kOwner, 5, let_in, drain::Certainty::marks));
+  EXPECT_FALSE(may_leave());
+  EXPECT_EQ(session::make_way(kOwner), Way::coming);
+  drain::settled(kOwner, 4);  // of another window
+  EXPECT_TRUE(drain::is_unsettled(kOwner, 5));
+  drain::settled(kOwner, 5);
+  EXPECT_FALSE(drain::is_unsettled(kOwner, 5));
+  EXPECT_TRUE(may_leave());
+  EXPECT_EQ(session::make_way(kOwner), Way::clear);
+}
+
 TEST_F(MakeWay, AGpuThatWasGivenCopiesIsWaitedFor) {
   user_copies();
   EXPECT_FALSE(may_leave());

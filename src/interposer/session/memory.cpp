@@ -91,8 +91,9 @@ wire::Holds holds_of(int gpu) {
   return message;
 }
 
-bool stands_still(Phase phase) {
-  return phase == Phase::unused || phase == Phase::closed || phase == Phase::faulted;
+bool stands_still(const Gpu& one) {
+  if (one.phase == Phase::closed) return !one.unsettled;
+  return one.phase == Phase::unused || one.phase == Phase::faulted;
 }
 
 bool is_same(const wire::Holds& a, const wire::Holds& b) {
@@ -142,7 +143,7 @@ void tell_all_holds() {
 ClosedGates::ClosedGates(std::uint32_t which) : is_so_(true) {
   lock.lock();
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
-    if ((which & (1U << gpu)) != 0) is_so_ = is_so_ && stands_still(gpus[gpu].phase);
+    if ((which & (1U << gpu)) != 0) is_so_ = is_so_ && stands_still(gpus[gpu]);
   }
 }
 
@@ -153,7 +154,7 @@ ClosedGates::ClosedGates(Owner owner) : is_so_(true) {
   for (std::uint32_t left = swap::touched_by(of); left != 0; left &= left - 1) {
     const int gpu = std::countr_zero(left);
     const bool may_work = swap::has_crossed(of, gpu) && gpus[gpu].phase != Phase::unused;
-    is_so_ = is_so_ && stands_still(gpus[gpu].phase) && !may_work;
+    is_so_ = is_so_ && stands_still(gpus[gpu]) && !may_work;
   }
 }
 

@@ -152,6 +152,7 @@ bool announce(int gpu) {
 void note_closed(int gpu) {
   gpus[gpu].phase = Phase::closed;
   gpus[gpu].marked = true;
+  gpus[gpu].unsettled = false;
   if (wanted[gpu].load()) events::times().begin_wait(gpu);
 }
 

@@ -361,8 +361,26 @@ bool nvs::interposer::drain::completed(int gpu, std::uint32_t job, std::uint32_t
   if (gate::may_let_in(gpu) || gate::let_in_so_far(gpu) != let_in) return false;
   const bool is_told = mine.drain.handed_over;
   note_closed(gpu);
-  if (certainty == Certainty::all) swap::stands_still(gpu);
+  mine.unsettled = certainty == Certainty::marks;
+  if (!mine.unsettled) swap::stands_still(gpu);
   if (!is_told) tell_drained(gpu);
   if (is_told || is_way_awaited()) memory_may_move();
   return true;
+}
+
+bool nvs::interposer::drain::is_unsettled(int gpu, std::uint32_t job) {
+  using namespace nvs::interposer::session;
+  const os::FutexGuard guard(session::lock);
+  const Gpu& mine = gpus[gpu];
+  return mine.phase == Phase::closed && mine.drain.job == job && mine.unsettled;
+}
+
+void nvs::interposer::drain::settled(int gpu, std::uint32_t job) {
+  using namespace nvs::interposer::session;
+  const os::FutexGuard guard(session::lock);
+  Gpu& mine = gpus[gpu];
+  if (mine.phase != Phase::closed || mine.drain.job != job) return;
+  mine.unsettled = false;
+  swap::stands_still(gpu);
+  memory_may_move();
 }

@@ -80,6 +80,7 @@ int across(int argc, char** argv);
 int away(int argc, char** argv);
 int pools(int argc, char** argv);
 int kept(int argc, char** argv);
+int queued(int argc, char** argv);
 int pool_threads(int argc, char** argv);
 int mixed(int argc, char** argv);
 int churn(int argc, char** argv);

@@ -42,6 +42,7 @@ constexpr Program kPrograms[] = {
     {"ipc_open_many", ipc_open_many},
     {"pools", pools},
     {"kept", kept},
+    {"queued", queued},
     {"pool_threads", pool_threads},
     {"mixed", mixed},
     {"churn", churn},

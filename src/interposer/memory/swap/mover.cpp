@@ -52,7 +52,7 @@ class Mover {
       if (in_flight_ > 0 && (is_full() || step != Step::begun)) finish_or_wait(seen, step);
     } while (step == Step::begun || in_flight_ > 0);
     if (step == Step::short_of_memory) return kShort_ns;
-    if (is_in_the_way_ && gate::several.load() != 0) return make_way();
+    if (is_in_the_way_) return make_way();
     return step == Step::missing || is_missing_ ? kMissing_ns : kIdle_ns;
   }
 

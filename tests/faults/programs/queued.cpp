@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tenant with work on the GPU that does not end before the test says so, and a capture meanwhile:
+// during one nobody can wait for that work.
+#include "tests/cuda_sim/gate.h"
+#include "tests/faults/programs/kit.h"
+
+namespace nvs::faults {
+
+// queued
+int queued(int, char**) {
+  const Gpu gpu;
+  Counted data(gpu, std::uint64_t{4} << 20U);
+  CUstream const stream = gpu.stream();
+  CUstream const captured = gpu.stream();
+  data.step(stream);
+  NVS_MUST(gpu->cuStreamSynchronize(stream));
+  say("ready");
+  wait_for_word();
+  sim_test::Gate gate;
+  gate.close(gpu, stream);
+  data.step(stream);
+  CUgraph graph = nullptr;
+  NVS_MUST(gpu->cuStreamBeginCapture_v2(captured, CU_STREAM_CAPTURE_MODE_RELAXED));
+  say("capturing");
+  wait_for_word();
+  NVS_MUST(gpu->cuStreamEndCapture(captured, &graph));
+  say("captured");
+  wait_for_word();
+  gate.open();
+  data.check(stream);
+  return 0;
+}
+
+}  // namespace nvs::faults
