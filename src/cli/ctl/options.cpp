@@ -159,7 +159,7 @@ std::string unknown_command(const Arguments& arguments) {
 // A time in its normal form: seconds. Empty if it is none.
 std::string seconds_or_empty(const std::string& text) {
   const std::optional<double> seconds = parse_seconds(text);
-  if (!seconds || *seconds <= 0) return "";
+  if (!seconds) return "";
   std::array<char, 64> digits{};
   std::snprintf(digits.data(), digits.size(), "%.9g", *seconds);
   return digits.data();
