@@ -6,6 +6,7 @@
 #include "core/gangs.h"
 #include "core/overdue.h"
 #include "core/residency.h"
+#include "core/windows.h"
 
 namespace nvs::core {
 namespace {
@@ -102,7 +103,7 @@ bool is_idle(const Seat& holder) {
 }
 
 bool may_take(const Seat& taker, const Seat& holder, Instant now, Taker as) {
-  if (is_idle(holder)) return true;
+  if (is_idle(holder) && !is_resting(holder, now)) return true;
   if (now >= holder.window_end) return !goes_on(holder, taker, now);
   if (as == Taker::waiting || is_protected(holder)) return false;
   if (as == Taker::gang) return precedes(taker, holder, now);

@@ -87,8 +87,9 @@ void contest(Node& node, Gpu& gpu, Seat* waker) {
 
 // Of tenants that work in turns, the next one to come will be another. It then finds the GPU free
 // and need not wait until a process that sleeps has woken up and closed its gate.
-bool is_left_behind(const Seat& holder) {
-  return holder.took_over && !holder.in_gang && holder.terms.bounded() && is_idle(holder);
+bool is_left_behind(const Seat& holder, Instant now) {
+  if (holder.in_gang || !is_idle(holder) || is_resting(holder, now)) return false;
+  return is_kept(holder) || (holder.took_over && holder.terms.bounded());
 }
 
 void dispatch(Node& node, Gpu& gpu) {
@@ -105,7 +106,7 @@ void dispatch(Node& node, Gpu& gpu) {
   } else if (gpu.reserved != nullptr) {
     open_reserved(node, gpu);
   } else if (gpu.line.empty()) {
-    if (gpu.open != nullptr && is_left_behind(*gpu.open)) end_window(node, *gpu.open);
+    if (gpu.open != nullptr && is_left_behind(*gpu.open, node.now)) end_window(node, *gpu.open);
   } else if (gpu.open != nullptr) {
     contest(node, gpu, waker);
     if (earlier != nullptr && earlier->waiting && gpu.open != nullptr) contest(node, gpu, earlier);
@@ -126,7 +127,8 @@ void set_deadline(Node& node, Gpu& gpu) {
   }
   if (gpu.open != nullptr) {
     const Instant end = end_of_window(*gpu.open);
-    if (!gpu.line.empty() && end > node.now) no_later_than(end);
+    const bool matters = !gpu.line.empty() || is_resting(*gpu.open, node.now);
+    if (matters && end > node.now) no_later_than(end);
     if (const auto until = gpu.presence.until(node.now); until && gpu.present == 1) {
       no_later_than(*until);
     }

@@ -103,7 +103,8 @@ inline constexpr Duration kRefusalRetryMax = Duration::from_s(30);
 
 // Memory moves in chunks of this size; allowances are not raised by less, but for the last bit.
 inline constexpr std::uint64_t kMemoryStep = std::uint64_t{64} << 20;
-// A tenant without work for so long has no use for its turn, if moving its memory takes no longer.
+// A tenant without work for so long has no use for its turn, if moving its memory takes no longer:
+// a turn in memory, or one of serial mode.
 inline constexpr Duration kRestMin = Duration::from_ms(100);
 // A client that has to move memory and does not get anything moved for so long is not waited for.
 inline constexpr Duration kMoveStall = Duration::from_s(2);

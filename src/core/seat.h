@@ -83,7 +83,7 @@ struct Seat {
   Instant opened;
   Instant window_end;
   Instant ended;                      // when it last lost its window
-  std::optional<Instant> kept_since;  // given up, and kept for its gang
+  std::optional<Instant> kept_since;  // given up, and kept for it or its gang
   Instant waiting_since;
   Instant last_present;  // as it stands in Presence
   bool in_presence = false;

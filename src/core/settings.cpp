@@ -67,6 +67,8 @@ void set_policy(Node& node, Gpu& gpu, const GpuPolicy& policy) {
   for (Seat* seat : gpu.quota.charged) seat->accrue(node.now);
   const bool had_windows = gpu.has_windows();
   gpu.policy = policy;
+  // Only a turn outlasts a pause.
+  if (gpu.open != nullptr && gpu.open->kept_since && !gpu.open->in_gang) settle(node, *gpu.open);
   if (had_windows && !gpu.has_windows()) begin_concurrent(node, gpu);
   if (!had_windows && gpu.has_windows()) begin_windows(node, gpu);
   even_out(node, gpu);

@@ -68,6 +68,8 @@ TEST(Modes, SerialGivesUpAnIdleTurn) {
   node.want(2);
   node.pass_ms(100);
   node.idle(1);
+  EXPECT_TRUE(node.is_open(1)) << "a pause is no end";
+  node.pass(kRestMin);
   EXPECT_TRUE(node.is_closing(1));
 }
 

@@ -123,6 +123,19 @@ Joins note_throttled(Seat& seat, bool throttled, Instant now) {
   return Joins::returning;
 }
 
+// It had a turn of its own, whether or not that is over, and could use what is left of it.
+bool has_serial_turn(const Seat& seat) {
+  return stay_of(seat.gpu->policy) == Stay::turn && seat.hold == Hold::open && !seat.in_gang &&
+         !lacks_memory(seat);
+}
+
+bool a_higher_class_waits(const Seat& seat) {
+  for (std::size_t i = class_of(seat) + 1; i < kPriorities; ++i) {
+    if (seat.gpu->line.size_of(static_cast<Priority>(i)) > 0) return true;
+  }
+  return false;
+}
+
 // Places that the gang kept and does not need any more.
 void settle_kept(Node& node, const Tenant& tenant) {
   for (const auto& seat : tenant.seats) {
@@ -193,12 +206,22 @@ void end_window(Node& node, Seat& seat) {
 
 bool is_kept(const Seat& seat) {
   const bool given_up = seat.hold == Hold::open && seat.blocking == 0 && seat.closed > 0;
-  return given_up && seat.in_gang && !is_idle(seat);
+  if (!given_up) return false;
+  return seat.in_gang ? !is_idle(seat) : seat.busy == 0 && has_serial_turn(seat);
 }
 
 Instant end_of_window(const Seat& seat) {
+  if (seat.busy == 0 && has_serial_turn(seat)) {
+    return std::min(seat.window_end, seat.busy_changed + kRestMin);
+  }
   if (!seat.kept_since) return seat.window_end;
   return std::min(seat.window_end, *seat.kept_since + kGangMemory);
+}
+
+bool is_resting(const Seat& seat, Instant now) {
+  if (seat.busy > 0 || !has_serial_turn(seat) || now >= end_of_window(seat)) return false;
+  const bool has_credit = !seat.quota.account || credit_of(seat, now) > Duration{};
+  return has_credit && !lacks_quota(seat) && !a_higher_class_waits(seat);
 }
 
 void close_stray(Node& node, Gate& gate) {
@@ -220,10 +243,14 @@ void close_stray(Node& node, Gate& gate) {
 
 void settle(Node& node, Seat& seat) {
   const bool was_in_gang = seat.in_gang;
-  const bool kept = is_kept(seat);
+  const bool kept = is_kept(seat) && (seat.in_gang || is_resting(seat, node.now));
   if (seat.hold != Hold::none && seat.blocking == 0 && !kept) release(node, seat);
   if (kept != seat.kept_since.has_value()) {
     seat.kept_since = kept ? std::optional(node.now) : std::nullopt;
+    if (kept && !seat.in_gang) {
+      seat.count_burst();
+      seat.end_burst();
+    }
   }
   if (seat.quota.account) note_quota(node, seat);
   const bool wants = seat.hold == Hold::none && seat.wanting > 0 && !seat.tenant->paused;

@@ -21,13 +21,17 @@ void end_window(Node& node, Seat& seat);
 // The same for this GPU alone.
 void end_window_here(Node& node, Seat& seat);
 
-// A gang has given all gates on this GPU up, and still works on another one: nobody else gets the
-// GPU until end_of_window().
+// It has given all gates on this GPU up, and is a gang that still works on another one, or has a
+// turn of serial mode: nobody else gets the GPU until end_of_window().
 bool is_kept(const Seat& seat);
 
 // When others who wait may have the GPU. One that is kept is forgotten before a long turn of serial
 // mode is over, which all windows of a gang have if one of its GPUs is in that mode.
 Instant end_of_window(const Seat& seat);
+
+// It has no work in the middle of a turn of serial mode, and may come back for the rest of it: a
+// pause is no end (ADR-0033). Not if somebody of a higher class waits, nor if it could not run.
+bool is_resting(const Seat& seat, Instant now);
 
 // For a gate that is open without a window: the seat counts as closing until it has drained.
 void close_stray(Node& node, Gate& gate);

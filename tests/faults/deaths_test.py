@@ -13,7 +13,7 @@ from fault_case import SIGCONT, SIGKILL, SIGSTOP, FaultCase
 
 class Killed(FaultCase):
     def test_in_its_window(self):
-        # No turn ends meanwhile; but one that is held up gives its window to the other.
+        # No turn ends meanwhile, unless the victim is held up for 100 ms (ADR-0033).
         self.ask(command="set", gpu="all", mode="serial", turn_s=3600)
         victim = self.worker()
         other = self.tenant("worker")

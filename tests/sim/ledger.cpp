@@ -229,6 +229,7 @@ void Ledger::on(const core::Drained& event) {
   const core::TenantId tenant = client(event.client)->tenant;
   const LedgerQuota::Before before = quota_.before(tenant, event.gpu);
   // One that is idle gives its window up unasked while somebody waits.
+  tenant_at(tenant).on[core::index_of(event.gpu)].gave_up = slot->gate == Slot::Gate::open;
   if (slot->gate == Slot::Gate::closing) finish_drain(*slot, event.gpu);
   slot->gate = Slot::Gate::closed;
   slot->wants = slot->wants || event.waiting;

@@ -73,6 +73,8 @@ struct Standing {
   std::optional<Instant> held_since;   // a window that is open or closing, and not loose
   std::optional<Instant> held_last;    // end of its last window
   Instant held_before;                 // and its beginning
+  Instant turn_since;                  // the same, or an earlier one that it gave up for a moment
+  bool gave_up = false;                // its last window, unasked
   Instant idle_since;                  // all its open clients are, if `idle`
   bool idle = false;
   bool swapped = false;  // something of it is away, or may be
@@ -134,6 +136,9 @@ class Ledger {
   Between<Duration> used(core::TenantId id, core::GpuId gpu) const { return quota_.used(id, gpu); }
   const LedgerQuota& quota() const { return quota_; }
   bool holds(core::TenantId id, core::GpuId gpu) const { return !!standing(id, gpu).held_since; }
+  // In serial mode it has had no work for a moment, in its window or since it gave that up: others
+  // may have to wait for it. Not those of a higher class.
+  bool may_rest(core::TenantId id, core::GpuId gpu) const;
   // More than one GPU that it wants, holds, or held not long ago; or where it left work behind.
   bool may_be_gang(core::TenantId id) const;
   // Of those so far, and of those under way that are waited for.

@@ -85,9 +85,10 @@ Between<Duration> Ledger::round(core::GpuId id) const {
   for (std::size_t number = 0; number < tenants_.size(); ++number) {
     const LedgerQuota::State& state = quota_.state(core::TenantId{number}, id);
     const bool wants = state.wants && !state.paused;
-    // A gang may keep what it does not use.
-    const bool kept = standing(core::TenantId{number}, id).held_last.has_value() &&
-                      may_be_gang(core::TenantId{number});
+    // A gang may keep what it does not use, and one that pauses its turn.
+    const core::TenantId tenant{number};
+    const bool kept =
+        standing(tenant, id).held_last.has_value() && (may_be_gang(tenant) || may_rest(tenant, id));
     present.least += state.holds || (wants && gpu.memory.empty()) ? 1 : 0;
     present.most += state.holds || state.wants || state.beside || state.asks || kept ? 1 : 0;
   }

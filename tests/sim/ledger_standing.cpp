@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How tenants stand on each GPU, in the ledger: what their clients add up to.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "ledger.h"
@@ -47,11 +48,16 @@ void Ledger::refresh_one(core::TenantId id, core::GpuId gpu) {
   }
   LedgerGpu& on = gpus_[core::index_of(gpu)];
   if (holds_it != standing.held_since.has_value()) {
-    on.last_change = now_;
+    const Instant last_change = std::exchange(on.last_change, now_);
     if (holds_it) {
       // Given up and opened again in one step: the same window goes on.
       const bool goes_on = standing.held_last == now_;
       standing.held_since = goes_on ? standing.held_before : now_;
+      // A daemon that was held up may have heard of its return first.
+      const bool rested = on.policy.mode == core::Mode::serial && standing.gave_up &&
+                          standing.held_last == last_change &&
+                          now_ - last_change <= core::kRestMin + longest_excuse_;
+      if (!goes_on && !rested) standing.turn_since = now_;
     } else {
       standing.held_last = now_;
       standing.held_before = *standing.held_since;
@@ -80,6 +86,18 @@ void Ledger::refresh_one(core::TenantId id, core::GpuId gpu) {
       std::erase(on.waiting, id);
     }
   }
+}
+
+bool Ledger::may_rest(core::TenantId id, core::GpuId gpu) const {
+  const LedgerGpu& on = this->gpu(gpu);
+  const LedgerTenant& mine = tenant(id);
+  const Standing& it = standing(id, gpu);
+  if (on.policy.mode != core::Mode::serial || !mine.here || mine.paused || it.swapped) return false;
+  if (it.held_since ? !it.idle : !it.gave_up || !it.held_last) return false;
+  const Instant since = it.idle ? it.idle_since : *it.held_last;
+  return now_ - since < core::kRestMin &&
+         std::none_of(on.waiting.begin(), on.waiting.end(),
+                      [&](core::TenantId other) { return tenant(other).priority > mine.priority; });
 }
 
 void Ledger::refresh_all(core::TenantId id) {

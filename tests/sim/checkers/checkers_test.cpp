@@ -108,6 +108,23 @@ TEST(NoGaps, FindsAGpuThatIsKeptForOneThatDoesNotAnswerOrCannotDrain) {
                    "nobody holds");
 }
 
+TEST(NoGaps, LetsOneThatPausesKeepATurnOfSerialModeForAMoment) {
+  const auto begin = [](core::Mode mode) {
+    return History(make_no_gaps(), 1, {mode, ms(20), ms(500)})
+        .join(1)
+        .join(2)
+        .join(3, 3, Priority::high);
+  };
+  const auto pauses = [&](core::Mode mode) {
+    return begin(mode).want(1, {open(1, 1)}).want(2).drained(1, 1);
+  };
+  EXPECT_EQ(pauses(core::Mode::serial).wait(ms(99)).tick({}).complaint(), "");
+  expect_complaint(pauses(core::Mode::serial).wait(ms(100)).tick({}), "nobody holds");
+  expect_complaint(pauses(core::Mode::serial).want(3), "nobody holds");
+  expect_complaint(pauses(core::Mode::serial).leave(1), "nobody holds");
+  expect_complaint(pauses(core::Mode::automatic), "nobody holds");
+}
+
 TEST(NoGaps, WaitsForATickThatIsDueAndNoLonger) {
   History history(make_no_gaps());
   history.join(1).deadline(history.now());
@@ -227,6 +244,12 @@ TEST(SerialTurns, FindsATurnCutShort) {
   EXPECT_EQ(begin().idle(1, 1, {close(1, 1)}).complaint(), "");
   EXPECT_EQ(begin().step(core::TenantPaused{TenantId{1}}, {close(1, 1)}).complaint(), "");
   expect_complaint(begin().wait(ms(499)).tick({close(1, 1)}), "ended after");
+  // One that pauses has the rest of its turn, and no other.
+  const auto paused = [&] { return begin().drained(1, 1).wait(ms(99)); };
+  EXPECT_EQ(paused().want(1, {open(1, 2)}).wait(ms(401)).tick({close(1, 2)}).complaint(), "");
+  expect_complaint(paused().want(1, {open(1, 2)}).wait(ms(400)).tick({close(1, 2)}), "ended after");
+  EXPECT_EQ(paused().wait(ms(1)).tick({open(2, 2)}).complaint(), "");
+  expect_complaint(paused().tick({open(2, 2)}), "which paused for");
 }
 
 // One second of slack, a window of the other's, one to catch up, and one of its own.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // In serial mode a tenant keeps the GPU for its whole turn, unless it has nothing to do, has had
 // its share, somebody pauses it or changes the policy, or it is part of a gang. A window from
-// before the daemon started is no turn.
+// before the daemon started is no turn. Nor does anybody else get a window when it pauses for a
+// moment.
 #include "tests/sim/checkers/checkers.h"
 #include "tests/sim/checkers/words.h"
 
@@ -13,6 +14,7 @@ class SerialTurns : public Checker {
   SerialTurns() : Checker("serial_turns") {}
 
   void on_effect(const Ledger& ledger, const core::Effect& effect) override {
+    if (const auto* open = std::get_if<core::OpenWindow>(&effect)) judge(ledger, *open);
     const auto* close = std::get_if<core::CloseWindow>(&effect);
     const Slot* slot = close != nullptr ? ledger.slot(close->client, close->gpu) : nullptr;
     if (slot == nullptr || slot->found || slot->loose) return;
@@ -20,20 +22,46 @@ class SerialTurns : public Checker {
     const core::TenantId tenant = ledger.client(close->client)->tenant;
     const Standing& standing = ledger.standing(tenant, close->gpu);
     if (gpu.policy.mode != core::Mode::serial || !standing.held_since || standing.idle) return;
-    if (ledger.tenant(tenant).paused || ledger.may_be_gang(tenant)) return;
-    if (ledger.quota().may_be_throttled(tenant, close->gpu)) return;
-    if (gpu.policy_since >= *standing.held_since || ledger.gang_stands()) return;
-    if (has_adopted(ledger, tenant, close->gpu)) return;
-    // There is less memory than before, or more that cannot be moved: it may have to go.
-    if (!ledger.can_fit(close->gpu, tenant) || ledger.is_hampered(close->gpu)) return;
+    if (is_excused(ledger, tenant, close->gpu)) return;
     const Duration turn = gpu.policy.turn.value_or(core::kSerialTurn);
-    const Duration held = ledger.now() - *standing.held_since;
+    const Duration held = ledger.now() - standing.turn_since;
     if (held >= turn) return;
     complain("turn of " + text(tenant) + " on " + text(close->gpu) + " ended after " + text(held) +
              " of " + text(turn));
   }
 
  private:
+  void judge(const Ledger& ledger, const core::OpenWindow& open) {
+    const core::TenantId taker = ledger.client(open.client)->tenant;
+    const LedgerGpu& gpu = ledger.gpu(open.gpu);
+    // One that is found open waits for nobody, and turns in memory may be over sooner.
+    const Slot& slot = *ledger.slot(open.client, open.gpu);
+    if (slot.found || slot.adopted || !gpu.fits() || ledger.is_short(open.gpu)) return;
+    if (ledger.may_be_gang(taker)) return;
+    for (std::size_t number = 0; number < ledger.tenants().size(); ++number) {
+      const core::TenantId tenant{number};
+      if (tenant == taker || !ledger.tenant(tenant).here) continue;
+      const Standing& standing = ledger.standing(tenant, open.gpu);
+      if (!ledger.may_rest(tenant, open.gpu) || standing.held_since) continue;
+      if (gpu.last_change != *standing.held_last) continue;  // somebody has had it since
+      if (ledger.tenant(taker).priority > ledger.tenant(tenant).priority) continue;
+      if (is_excused(ledger, tenant, open.gpu)) continue;
+      const Duration turn = gpu.policy.turn.value_or(core::kSerialTurn);
+      if (ledger.now() - standing.turn_since >= turn) continue;
+      complain("window of " + text(taker) + " on " + text(open.gpu) + " in a turn of " +
+               text(tenant) + ", which paused for " + text(ledger.now() - *standing.held_last));
+    }
+  }
+
+  static bool is_excused(const Ledger& ledger, core::TenantId tenant, core::GpuId id) {
+    if (ledger.tenant(tenant).paused || ledger.may_be_gang(tenant)) return true;
+    if (ledger.quota().may_be_throttled(tenant, id) || ledger.gang_stands()) return true;
+    if (ledger.gpu(id).policy_since >= ledger.standing(tenant, id).turn_since) return true;
+    if (has_adopted(ledger, tenant, id)) return true;
+    // There is less memory than before, or more that cannot be moved: it may have to go.
+    return !ledger.can_fit(id, tenant) || ledger.is_hampered(id);
+  }
+
   static bool has_adopted(const Ledger& ledger, core::TenantId tenant, core::GpuId gpu) {
     for (const core::ClientId client : ledger.tenant(tenant).clients) {
       if (ledger.slot(client, gpu)->adopted) return true;
