@@ -156,6 +156,16 @@ TEST(RestsAlone, LeaveNothingBehind) {
   EXPECT_EQ(node.deadline(), std::nullopt);
 }
 
+TEST(RestsAlone, EndWithTheMode) {
+  SimNode node{1, {Mode::serial, Duration::from_ms(20), kTurn}};
+  node.join(1, 1);
+  node.want(1);
+  node.drained(1);
+  EXPECT_EQ(node.view().gpus[0].holder, TenantId{1});
+  node.step(PolicySet{GpuId{0}, {Mode::concurrent, Duration::from_ms(20), {}}});
+  EXPECT_EQ(node.view().gpus[0].holder, std::nullopt);
+}
+
 TEST(RestsOfCapped, OneThatHasHadItsShareHoldsNobodyUp) {
   SimNode node{1, {Mode::serial, Duration::from_ms(20), kTurn}};
   for (int client : {1, 2}) node.join(client, client);

@@ -11,7 +11,7 @@ namespace nvs::faults {
 
 constexpr std::uint64_t kFloats = 16'384;
 constexpr std::uint64_t kHolderNs = 1'000'000;
-constexpr auto kBetweenBursts = std::chrono::milliseconds(2);
+constexpr unsigned kBetweenBurstsMs = 2;
 
 // worker [GPU]
 int worker(int argc, char** argv) {
@@ -22,18 +22,19 @@ int worker(int argc, char** argv) {
   return 0;
 }
 
-// bursts MIB: a short kernel at a time, like a server that handles a request and waits for the
-// next.
+// bursts MIB [PAUSE_MS]: a short kernel at a time, like a server that handles a request and waits
+// for the next.
 int bursts(int argc, char** argv) {
   if (argc < 1) return 2;
   const Gpu gpu;
   Counted data(gpu, (std::uint64_t{number(argv[0])} << 20U) / sizeof(float));
+  const std::chrono::milliseconds pause(argc > 1 ? number(argv[1]) : kBetweenBurstsMs);
   say("ready");
   for (std::uint64_t round = 0; !told_to_stop(); ++round) {
     data.step(nullptr);
     NVS_MUST(gpu->cuCtxSynchronize());
     say_at(round);
-    std::this_thread::sleep_for(kBetweenBursts);
+    std::this_thread::sleep_for(pause);
   }
   data.check(nullptr);
   return 0;
