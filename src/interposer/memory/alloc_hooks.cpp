@@ -4,6 +4,7 @@
 #include "interposer/memory/ipc_share.h"
 #include "interposer/memory/reservation.h"
 #include "interposer/memory/swap/allocate.h"
+#include "interposer/memory/swap/driver_room.h"
 #include "interposer/memory/swap/free_like_driver.h"
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/unified/allocate.h"
@@ -37,9 +38,11 @@ CUresult allocate_native(MemoryKind kind, const Address* address, std::uint64_t 
                          Native native) {
   Wanted wanted{bytes};
   if (address != nullptr && !wanted.reserve()) return CUDA_ERROR_OUT_OF_MEMORY;
-  const CUresult result = native();
-  if (result == CUDA_SUCCESS) count_address(kind, address, bytes, wanted);
-  return result;
+  return swap::with_room_here(bytes, [&] {
+    const CUresult result = native();
+    if (result == CUDA_SUCCESS) count_address(kind, address, bytes, wanted);
+    return result;
+  });
 }
 
 bool is_for_us() {
@@ -69,26 +72,43 @@ CUresult allocate_plain(CUdeviceptr* address, size_t bytes, Native native) {
   const swap::Got got = allocate_ours(bytes, vmm::RegionKind::plain, base, wanted);
   if (got == swap::Got::nothing) return CUDA_ERROR_OUT_OF_MEMORY;
   if (got == swap::Got::native) {
-    const CUresult result = native();
-    if (result == CUDA_SUCCESS) count_address(MemoryKind::plain, address, bytes, wanted);
-    return result;
+    return swap::with_room_here(bytes, [&] {
+      const CUresult result = native();
+      if (result == CUDA_SUCCESS) count_address(MemoryKind::plain, address, bytes, wanted);
+      return result;
+    });
   }
   *address = base;
   return CUDA_SUCCESS;
 }
 
-// The pitch is the driver's choice: one row of it tells.
+// The pitch is the driver's choice: one row of it tells, for a moment.
 template <class Native>
-bool learn_pitch(Native native, size_t& pitch) {
-  CUdeviceptr row = 0;
-  if (native(&row, &pitch, 1) != CUDA_SUCCESS) return false;
-  real<Row::cuMemFree_v2>()(row);
-  return pitch != 0;
+CUresult learn_pitch(std::uint64_t width, Native native, size_t& pitch) {
+  return swap::with_room_here(width, [&] {
+    CUdeviceptr row = 0;
+    const CUresult result = native(&row, &pitch, 1);
+    if (result == CUDA_SUCCESS) real<Row::cuMemFree_v2>()(row);
+    return result;
+  });
 }
 
 template <class Size>
 bool is_product(Size a, Size b) {
   return a != 0 && b != 0 && a <= SIZE_MAX / b;
+}
+
+// By the driver itself; written down unless the address is null.
+template <class Address, class Size, class Native>
+CUresult pitched_native(const Address* address, const Size* pitch, std::uint64_t rows,
+                        Wanted& wanted, Native native) {
+  return swap::with_room_here(wanted.asked, [&] {
+    const CUresult result = native();
+    if (result == CUDA_SUCCESS && address != nullptr) {
+      count_address(MemoryKind::pitched, address, std::uint64_t{*pitch} * rows, wanted);
+    }
+    return result;
+  });
 }
 
 // `native(address, pitch, rows)`.
@@ -101,18 +121,19 @@ CUresult allocate_pitched(CUdeviceptr* address, size_t* pitch, std::uint64_t wid
   Wanted wanted{product(width, rows)};
   if (is_sane && !wanted.reserve()) return CUDA_ERROR_OUT_OF_MEMORY;
   swap::Got got = swap::Got::native;
-  if (is_sane && is_for_us() && learn_pitch(native, bytes_of_row)) {
-    got = is_product(bytes_of_row, rows)
-              ? allocate_ours(bytes_of_row * rows, vmm::RegionKind::pitched, base, wanted)
-              : swap::Got::nothing;
+  if (is_sane && is_for_us()) {
+    const CUresult learnt = learn_pitch(width, native, bytes_of_row);
+    if (learnt == CUDA_ERROR_OUT_OF_MEMORY) return learnt;
+    if (learnt == CUDA_SUCCESS && bytes_of_row != 0) {
+      got = is_product(bytes_of_row, rows)
+                ? allocate_ours(bytes_of_row * rows, vmm::RegionKind::pitched, base, wanted)
+                : swap::Got::nothing;
+    }
   }
   if (got == swap::Got::nothing) return CUDA_ERROR_OUT_OF_MEMORY;
   if (got == swap::Got::native) {
-    const CUresult result = native(address, pitch, rows);
-    if (result == CUDA_SUCCESS && is_sane) {
-      count_address(MemoryKind::pitched, address, std::uint64_t{*pitch} * rows, wanted);
-    }
-    return result;
+    return pitched_native(is_sane ? address : nullptr, pitch, rows, wanted,
+                          [&] { return native(address, pitch, rows); });
   }
   *address = base;
   *pitch = bytes_of_row;
@@ -142,12 +163,9 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1* dptr, unsigned int* pPitch, unsigned in
   Wanted wanted{product(WidthInBytes, Height)};
   const bool is_sane = dptr != nullptr && pPitch != nullptr;
   if (is_sane && !wanted.reserve()) return CUDA_ERROR_OUT_OF_MEMORY;
-  const CUresult result =
-      real<Row::cuMemAllocPitch>()(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
-  if (result == CUDA_SUCCESS && is_sane) {
-    count_address(MemoryKind::pitched, dptr, std::uint64_t{*pPitch} * Height, wanted);
-  }
-  return result;
+  return pitched_native(is_sane ? dptr : nullptr, pPitch, Height, wanted, [&] {
+    return real<Row::cuMemAllocPitch>()(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+  });
 }
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInBytes, size_t Height,

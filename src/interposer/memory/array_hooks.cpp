@@ -3,6 +3,7 @@
 #include "interposer/memory/array_size.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/reservation.h"
+#include "interposer/memory/swap/driver_room.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -25,14 +26,16 @@ template <class Array, class Create>
 CUresult create_within_limit(Space space, const Array* array, std::uint64_t bytes, Create create) {
   Reservation reserved;
   if (!reserved.take_here(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const CUresult result = create();
-  if (result != CUDA_SUCCESS) return result;
-  count_here({.space = space,
-              .kind = MemoryKind::array,
-              .id = number_of(*array),
-              .bytes = bytes,
-              .reserved = reserved.hand_over()});
-  return result;
+  return swap::with_room_here(bytes, [&] {
+    const CUresult result = create();
+    if (result != CUDA_SUCCESS) return result;
+    count_here({.space = space,
+                .kind = MemoryKind::array,
+                .id = number_of(*array),
+                .bytes = bytes,
+                .reserved = reserved.hand_over()});
+    return result;
+  });
 }
 
 template <class Descriptor, class Create>

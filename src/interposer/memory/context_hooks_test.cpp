@@ -2,9 +2,7 @@
 #include <chrono>
 #include <thread>
 
-#include "interposer/memory/hooks_fixture.h"
-#include "interposer/memory/swap/rooms.h"
-#include "interposer/session/memory.h"
+#include "interposer/memory/full_gpu_fixture.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -144,51 +142,18 @@ TEST_F(ContextHooksTest, OtherDevicesAndContextsStay) {
   EXPECT_EQ(bytes(MemoryKind::plain), 10U);
 }
 
-// A GPU that others' memory fills: the driver has nothing left for a context.
-class FullGpuTest : public ContextHooksTest {
+// The driver has nothing left for a context.
+class FullGpuTest : public FullGpuFixture {
  protected:
-  static constexpr int kGpu = 1;
-  static constexpr std::uint64_t kTotal = 128 * vmm::kMiB;
   static constexpr std::uint64_t kFirst = kTotal / 128;
   static constexpr std::uint64_t kMost = kTotal / 8;
 
   void SetUp() override {
-    ContextHooksTest::SetUp();
-    session::memory_start_over_in_child();
+    FullGpuFixture::SetUp();
     driver_.given = kContext;
-    driver_.result = CUDA_ERROR_OUT_OF_MEMORY;
   }
-  void TearDown() override { session::memory_start_over_in_child(); }
 
-  // One that has given us nothing yet.
-  static void come_under_daemon() {
-    session::memory_announces(kGpu);
-    session::memory_known(kGpu, true);
-    session::set_visible({.ordinal = kGpu, .total = kTotal, .limit = kTotal});
-    allow(0);
-  }
-  static void allow(std::uint64_t bytes) {
-    session::set_allowance({.ordinal = kGpu,
-                            .flags = wire::u32{wire::kShared},
-                            .number = room().number + 1,
-                            .bytes = bytes});
-  }
-  static swap::Room& room() { return swap::rooms[kGpu]; }
-  static std::uint64_t asked() {
-    const os::FutexGuard guard(swap::lock);
-    return room().asked;
-  }
-  // By then others have moved out.
-  static void allow_when_asked() {
-    while (asked() == 0) std::this_thread::yield();
-    allow(asked());
-  }
-  static void expect_nothing_held() {
-    EXPECT_EQ(room().asked, 0U);
-    EXPECT_EQ(room().backing, 0U);
-    EXPECT_EQ(room().for_driver, 0U);
-    EXPECT_FALSE(room().is_short);
-  }
+  CUcontext context_ = nullptr;
 };
 
 TEST_F(FullGpuTest, WithoutADaemonTheDriversAnswerStandsAtOnce) {
@@ -208,9 +173,7 @@ TEST_F(FullGpuTest, EveryContextIsMadeOnceOthersHaveMadeRoom) {
       EXPECT_EQ(room().backing, kFirst) << "a little of it, while the driver is asked";
       driver_.result = CUDA_SUCCESS;
     };
-    std::thread daemon(allow_when_asked);
-    EXPECT_EQ(make(), CUDA_SUCCESS) << name;
-    daemon.join();
+    EXPECT_EQ(while_others_leave(make), CUDA_SUCCESS) << name;
     EXPECT_EQ(take_calls(), (Calls{name, name}));
     EXPECT_EQ(row_of(kContext).device, kGpu) << "it is written down as ever";
     EXPECT_FALSE(room().is_crowded) << "that is nothing that will have to move";

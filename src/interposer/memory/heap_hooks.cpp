@@ -3,6 +3,7 @@
 // first needs it; what a program asks for beyond the usual size counts against a limit at once.
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/reservation.h"
+#include "interposer/memory/swap/driver_room.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -35,7 +36,8 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   Reservation reserved;
   const bool is_more = wanted > had;
   if (is_more && !reserved.take_here(wanted - had)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const CUresult result = native();
+  const CUresult result =
+      is_more ? interposer::swap::with_room_here(wanted - had, native) : native();
   if (result != CUDA_SUCCESS || wanted == had) return result;
   if (wanted == 0) {
     books().take(Space::heap, context.value);

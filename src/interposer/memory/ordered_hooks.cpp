@@ -4,6 +4,7 @@
 #include "interposer/memory/graph_memory.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/reservation.h"
+#include "interposer/memory/swap/driver_room.h"
 #include "interposer/memory/swap/free_like_driver.h"
 #include "interposer/memory/swap/ordered.h"
 #include "interposer/memory/swap/ordered_pools.h"
@@ -51,18 +52,31 @@ bool reserve(Reservation& reserved, const swap::Ordered& wanted) {
   return reserved.take_here(wanted.bytes);
 }
 
+// Where others may make room for it. A node needs none before it is launched, and a pool that is
+// full by its own limit gets nothing by waiting.
+int device_for_room(const swap::Ordered& wanted) {
+  const libc::NoCancel no_cancel;
+  if (!session::has_any_daemon() || is_captured(wanted.stream)) return kUnknownDevice;
+  if (swap::has_maximum(wanted.pool)) return kUnknownDevice;
+  const int device = device_of(wanted);
+  return device != kUnknownDevice ? device : swap::gpu_here();
+}
+
 template <class Native>
 CUresult allocate_native(CUdeviceptr* address, MemoryKind kind, const swap::Ordered& wanted,
                          Reservation& reserved, Native native) {
   if (address != nullptr && !reserve(reserved, wanted)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const CUresult result = native();
-  if (result != CUDA_SUCCESS || is_captured(wanted.stream) || address == nullptr) return result;
-  count_here({.space = Space::address,
-              .kind = kind,
-              .id = *address,
-              .bytes = wanted.bytes,
-              .reserved = reserved.hand_over()});
-  return result;
+  const auto where = [&] { return device_for_room(wanted); };
+  return swap::with_room_for(wanted.bytes, where, [&] {
+    const CUresult result = native();
+    if (result != CUDA_SUCCESS || is_captured(wanted.stream) || address == nullptr) return result;
+    count_here({.space = Space::address,
+                .kind = kind,
+                .id = *address,
+                .bytes = wanted.bytes,
+                .reserved = reserved.hand_over()});
+    return result;
+  });
 }
 
 // A node of the graph that is captured. Where there is none any more, the driver says so.

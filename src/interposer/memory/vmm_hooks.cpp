@@ -8,6 +8,7 @@
 #include "interposer/memory/sample.h"
 #include "interposer/memory/shared_pieces.h"
 #include "interposer/memory/swap/created.h"
+#include "interposer/memory/swap/driver_room.h"
 #include "interposer/memory/swap/query.h"
 #include "interposer/memory/swap/solid.h"
 #include "interposer/memory/swap/view_calls.h"
@@ -97,10 +98,14 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
       return CUDA_SUCCESS;
     }
   }
-  const CUresult result = real<Row::cuMemCreate>()(handle, size, prop, flags);
-  if (result != CUDA_SUCCESS || !is_sane) return result;
-  count_handle(*handle, MemoryKind::vmm, size, device_of(prop->location), reserved.hand_over());
-  return result;
+  if (!is_sane) return real<Row::cuMemCreate>()(handle, size, prop, flags);
+  const auto where = [&] { return device_of(prop->location); };
+  return interposer::swap::with_room_for(size, where, [&] {
+    const CUresult result = real<Row::cuMemCreate>()(handle, size, prop, flags);
+    if (result != CUDA_SUCCESS) return result;
+    count_handle(*handle, MemoryKind::vmm, size, device_of(prop->location), reserved.hand_over());
+    return result;
+  });
 }
 
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* osHandle,

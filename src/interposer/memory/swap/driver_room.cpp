@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/swap/driver_room.h"
 
+#include "interposer/memory/hook_support.h"
+#include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/memory/swap/take_room.h"
 #include "interposer/session/memory.h"
@@ -10,9 +12,12 @@
 namespace nvs::interposer::swap {
 namespace {
 
-// Of what programs see: what is taken first, and the most.
+// Of what programs see: what is taken first, and the most, where nobody knows how much is needed.
 constexpr std::uint64_t kFirstPart = 128;
 constexpr std::uint64_t kMostPart = 8;
+
+// In which the driver takes memory.
+constexpr std::uint64_t kPage = 2 * vmm::kMiB;
 
 constexpr std::int64_t kPause_ns = 2'000'000;
 // In room of one size; then the driver has less than the daemon thinks, and is to hear of it.
@@ -39,13 +44,26 @@ void count_driver(int gpu, std::uint64_t more, std::uint64_t less) {
   rooms[gpu].for_driver -= less;
 }
 
+bool may_ever_have(int gpu, std::uint64_t bytes) {
+  const os::FutexGuard guard(lock);
+  return may_allocate(gpu, bytes);
+}
+
 }  // namespace
 
-DriverRoom::DriverRoom(int gpu)
+DriverRoom::DriverRoom(int gpu, std::uint64_t bytes)
     : gpu_(gpu),
       total_(shared_bytes(gpu)),
+      first_(total_ / kFirstPart),
       most_(total_ / kMostPart),
-      began_ns_(os::monotonic_ns()) {}
+      began_ns_(os::monotonic_ns()) {
+  if (total_ == 0 || bytes == kUnknownBytes) return;
+  if (!may_ever_have(gpu, bytes)) {
+    total_ = 0;
+  } else {
+    first_ = most_ = (bytes + kPage - 1) / kPage * kPage;
+  }
+}
 
 DriverRoom::~DriverRoom() {
   if (!has_waited_) return;
@@ -55,15 +73,20 @@ DriverRoom::~DriverRoom() {
   session::tell_holds(gpu_);
 }
 
+int gpu_here() {
+  return session::has_any_daemon() ? memory::current_device() : memory::kUnknownDevice;
+}
+
 bool DriverRoom::wait() {
   const bool is_alone = total_ != 0 && !is_shared(gpu_);
   const std::int64_t now_ns = os::monotonic_ns();
   const std::int64_t patience_ns = is_alone ? kPatienceAlone_ns : kPatience_ns;
   if (total_ == 0 || now_ns - began_ns_ >= patience_ns) return false;
   has_waited_ = true;
+  if (make_room(gpu_, first_) == Made::room) return true;
   const bool needs_room = !is_alone && (held_ == 0 || now_ns - taken_ns_ >= kInRoom_ns);
   if (needs_room) {
-    const bool is_taken = held_ == 0 ? take(total_ / kFirstPart) : take_more();
+    const bool is_taken = held_ == 0 ? take(first_) : take_more();
     taken_ns_ = os::monotonic_ns();
     began_ns_ += taken_ns_ - now_ns;
     return is_taken;

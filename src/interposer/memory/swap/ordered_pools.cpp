@@ -22,6 +22,7 @@ constinit std::atomic<std::uint64_t> defaults[gate::kGpusMax] = {};
 struct DriversPool {
   std::uint64_t handle = 0;
   int device = memory::kUnknownDevice;
+  bool has_maximum = false;
 
   bool used() const { return handle != 0; }
   std::uint64_t hash() const { return memory::spread(handle); }
@@ -67,7 +68,7 @@ void pool_created(std::uint64_t pool, const CUmemPoolProps& props) {
   if (is_ours(props)) {
     write_down(pool, props.location.id, 0, props.maxSize);
   } else {
-    write_down_drivers({pool, device_of(props.location)});
+    write_down_drivers({pool, device_of(props.location), props.maxSize != 0});
   }
 }
 
@@ -139,6 +140,14 @@ int device_of_pool(std::uint64_t pool) {
   if (const HeapPool* ours = stream_heap.find_pool(pool)) return ours->device;
   const DriversPool* drivers = drivers_pools.find({pool});
   return drivers != nullptr ? drivers->device : memory::kUnknownDevice;
+}
+
+bool has_maximum(std::uint64_t pool) {
+  if (pool == 0) return false;
+  const os::FutexGuard guard(lock);
+  if (const HeapPool* ours = stream_heap.find_pool(pool)) return ours->maximum != 0;
+  const DriversPool* drivers = drivers_pools.find({pool});
+  return drivers != nullptr && drivers->has_maximum;
 }
 
 PoolUsage pool_usage(std::uint64_t pool) {

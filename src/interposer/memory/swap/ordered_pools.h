@@ -23,6 +23,8 @@ bool is_default_pool(std::uint64_t pool);
 bool find_pool_device(std::uint64_t pool, int& device);
 // Of anybody's: where its memory is, memory::kHostDevice or memory::kUnknownDevice.
 int device_of_pool(std::uint64_t pool);
+// The program has set one for it, and it may be full by that.
+bool has_maximum(std::uint64_t pool);
 
 struct PoolUsage {
   std::uint64_t reserved = 0;
