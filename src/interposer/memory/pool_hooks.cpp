@@ -105,7 +105,7 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, size_
   for (size_t i = 0; i < count; ++i) {
     const bool is_device = map[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE;
     if (!is_device || map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) continue;
-    swap::peer_enabled(device, map[i].location.id);
+    swap::pool_enabled(device, map[i].location.id);
   }
   return result;
 }

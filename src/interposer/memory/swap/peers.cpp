@@ -11,6 +11,8 @@ namespace nvs::interposer::swap {
 namespace {
 
 constinit std::atomic<std::uint32_t> peers[gate::kGpusMax] = {};
+// By access to a pool, which is not taken back (ADR 13).
+constinit std::atomic<std::uint32_t> pool_users[gate::kGpusMax] = {};
 constinit std::atomic<std::uint32_t> viewers[gate::kGpusMax] = {};
 // Given copies since they last stood still.
 constinit std::atomic<std::uint32_t> crossers[gate::kGpusMax] = {};
@@ -33,10 +35,23 @@ bool is_pair(int owner, int user) {
          owner != user;
 }
 
+// Who comes in from now on gets it by itself, so that is said first. Inside the gate: nothing is on
+// its way out then that nobody waited with for the new user to stand still.
+void enable(std::atomic<std::uint32_t> (&users)[gate::kGpusMax], int owner, int user) {
+  if (!is_pair(owner, user)) return;
+  gate::inside([&] {
+    users[owner].fetch_or(1U << user);
+    const os::FutexGuard guard(lock);
+    set_access(owner, user, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    return CUDA_SUCCESS;
+  });
+}
+
 }  // namespace
 
 std::uint32_t users_of(int device) {
-  return peers[device].load(std::memory_order_acquire) | (1U << device);
+  return peers[device].load(std::memory_order_acquire) |
+         pool_users[device].load(std::memory_order_acquire) | (1U << device);
 }
 
 std::uint32_t reached_by(int device) {
@@ -47,23 +62,16 @@ void view_reaches(int owner, int user) {
   if (is_pair(owner, user)) viewers[owner].fetch_or(1U << user);
 }
 
-// Who comes in from now on gets it by itself, so that is said first. Inside the gate: nothing is on
-// its way out then that nobody waited with for the new user to stand still.
-void peer_enabled(int owner, int user) {
-  if (!is_pair(owner, user)) return;
-  gate::inside([&] {
-    peers[owner].fetch_or(1U << user);
-    const os::FutexGuard guard(lock);
-    set_access(owner, user, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-    return CUDA_SUCCESS;
-  });
-}
+void peer_enabled(int owner, int user) { enable(peers, owner, user); }
+
+void pool_enabled(int owner, int user) { enable(pool_users, owner, user); }
 
 void peer_disabled(int owner, int user) {
   if (!is_pair(owner, user)) return;
   crossers[owner].fetch_or(1U << user);  // what it was given before may still run
   peers[owner].fetch_and(~(1U << user));
   const os::FutexGuard guard(lock);
+  if ((pool_users[owner].load() & (1U << user)) != 0) return;
   set_access(owner, user, CU_MEM_ACCESS_FLAGS_PROT_NONE);
 }
 
@@ -90,6 +98,7 @@ std::uint32_t touched_by(int device) { return reached_by(device) | crossers[devi
 void forget_peers_in_child() {
   for (auto& one : crossers) one.store(0, std::memory_order_relaxed);
   for (auto& one : peers) one.store(0, std::memory_order_relaxed);
+  for (auto& one : pool_users) one.store(0, std::memory_order_relaxed);
   for (auto& one : viewers) one.store(0, std::memory_order_relaxed);
 }
 

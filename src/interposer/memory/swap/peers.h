@@ -21,6 +21,8 @@ void view_reaches(int owner, int user);
 // The program has enabled it, or asked to end it; what is there already is brought up to date.
 void peer_enabled(int owner, int user);
 void peer_disabled(int owner, int user);
+// It may use a pool of the owner's, and so all of its memory from then on.
+void pool_enabled(int owner, int user);
 
 // These GPUs were given work on memory of those owners, beside what access allows them: copies need
 // none. Said inside the gates of the owners, of each call before it is made (ADR 29).
