@@ -89,5 +89,27 @@ TEST_F(LaneTest, NothingIsUnderWayOfWhatCouldNotBeWaitedFor) {
   }
 }
 
+TEST_F(LaneTest, MemoryOfAContextThatWasNotToldOfMovesInThePrimaryOne) {
+  const auto green = handle_of<CUcontext>(0x9);
+  const auto primary = handle_of<CUcontext>(0xa);
+  swap::Lane lane;
+  EXPECT_FALSE(lane.take_for(green, kGpu)) << "nobody waits for its work then";
+  contexts::primary_created(primary, kGpu);
+  ASSERT_TRUE(lane.take_for(green, kGpu));
+  EXPECT_FALSE(lane.is_same(lane_));
+  swap::Lane same;
+  ASSERT_TRUE(same.take(primary, kGpu));
+  EXPECT_TRUE(lane.is_same(same));
+  same.give_back();
+  lane.give_back();
+  ASSERT_TRUE(lane.take_for(driver_.current, kGpu));
+  EXPECT_TRUE(lane.is_same(lane_)) << "of one that is known, as ever";
+  lane.give_back();
+  lane_.give_back();
+  contexts::may_end(driver_.current);
+  EXPECT_FALSE(lane.take_for(driver_.current, kGpu)) << "that one is about to end";
+  contexts::goes_on(driver_.current);
+}
+
 }  // namespace
 }  // namespace nvs::interposer::memory::lanes

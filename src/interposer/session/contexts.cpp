@@ -110,6 +110,11 @@ void goes_on(CUcontext context) {
   if (entry != nullptr) call_is_over(*entry);
 }
 
+bool is_known(CUcontext context) {
+  const os::FutexGuard guard(lock);
+  return context != nullptr && find(context) != nullptr;
+}
+
 CUcontext primary_of(int gpu) {
   const os::FutexGuard guard(lock);
   for (const Entry& entry : entries) {

@@ -25,6 +25,9 @@ void may_end(CUcontext context);
 bool ended(CUcontext context);
 void goes_on(CUcontext context);
 
+// Whether we were told that it was created; not of green contexts, which others make.
+bool is_known(CUcontext context);
+
 // The primary context of a GPU, if it was created; null if not.
 CUcontext primary_of(int gpu);
 void primary_created(CUcontext context, int gpu);

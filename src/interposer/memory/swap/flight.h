@@ -36,8 +36,8 @@ struct Flight {
   bool take_lane() {
     const std::uint64_t context = move.region->facts().context;
     const int gpu = move.region->facts().device;
-    has_lane =
-        context != 0 ? lane.take(reinterpret_cast<CUcontext>(context), gpu) : lane.take_any(gpu);
+    has_lane = context != 0 ? lane.take_for(reinterpret_cast<CUcontext>(context), gpu)
+                            : lane.take_any(gpu);
     return has_lane;
   }
   void give_lane() {

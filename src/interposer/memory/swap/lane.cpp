@@ -192,6 +192,10 @@ bool Lane::take(CUcontext context, int gpu) {
   return false;
 }
 
+bool Lane::take_for(CUcontext context, int gpu) {
+  return take(contexts::is_known(context) ? context : contexts::primary_of(gpu), gpu);
+}
+
 bool Lane::take_any(int gpu) {
   if (take(contexts::primary_of(gpu), gpu)) return true;
   for (int i = 0; i < contexts::kContextsMax; ++i) {

@@ -25,6 +25,9 @@ class Lane {
  public:
   // False if the context is about to end, or has no room for streams.
   bool take(CUcontext context, int gpu);
+  // For memory of this context. One that nobody told us of is a green one, whose work is waited for
+  // with that of the primary context: that one takes its place.
+  bool take_for(CUcontext context, int gpu);
   // Any context of the GPU will do; the primary one, if there is one.
   bool take_any(int gpu);
   void give_back();
