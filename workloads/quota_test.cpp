@@ -61,6 +61,7 @@ TEST(QuotaPlan, CapsComeWithTheEnvironmentAndTimeWithTheLength) {
   EXPECT_DOUBLE_EQ(plan.change_seconds, 2);
   EXPECT_DOUBLE_EQ(plan.settle_seconds, 0.5);
   EXPECT_DOUBLE_EQ(plan_quotas(3).settle_seconds, 1);
+  EXPECT_GT(plan_quotas(0.01).change_seconds, 1) << "or nobody sees it";
 }
 
 TEST(QuotaWatch, ComparesWhatWasBilledUnderEachCap) {
