@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/daemon_process.h"
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
