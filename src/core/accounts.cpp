@@ -37,7 +37,6 @@ Duration first_credit(const Seat& seat, Duration at) {
 void open_account(Seat& seat, Instant now) {
   const Duration at = seat.gpu->quota.clock.at(now);
   seat.quota.account.emplace(seat.tenant->cap, first_credit(seat, at), at);
-  seat.quota.shared_since = seat.gpu->shared_at(now);
   seat.busy_changed = now;  // what was billed before that is not corrected any more
 }
 
@@ -61,10 +60,12 @@ void stop_counting(Seat& seat, Instant now) {
 }
 
 // For how long others may have the GPU until it is one's turn.
-Duration round_of(const Gpu& gpu) {
+Duration round_of(const Gpu& gpu, Instant now) {
   const Duration period = period_of(gpu);
-  if (stay_of(gpu.policy) != Stay::turn || gpu.present <= 1) return period;
-  const Duration round = std::min(span_of(gpu.policy), kQuotaPeriodMax) * gpu.present;
+  // Whoever has just lost its turn in a pause had the GPU until now, and may be back at once.
+  const std::uint32_t about = gpu.present + (gpu.presence.until(now) ? 1 : 0);
+  if (stay_of(gpu.policy) != Stay::turn || about <= 1) return period;
+  const Duration round = std::min(span_of(gpu.policy), kQuotaPeriodMax) * about;
   return std::clamp(round, period, kQuotaPeriodMax);
 }
 
@@ -203,7 +204,7 @@ void note_counting(Node& node, Seat& seat) {
 }
 
 void trim_credit(Seat& seat, Instant now) {
-  const Duration carry = std::max(kQuotaCarry, round_of(*seat.gpu));
+  const Duration carry = std::max(kQuotaCarry, round_of(*seat.gpu, now));
   seat.quota.account->keep_at_most(part_of(carry, seat.tenant->cap), seat.gpu->quota.clock.at(now));
 }
 

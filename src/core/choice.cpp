@@ -16,13 +16,6 @@ std::size_t rank_of(const Gpu& gpu, Priority priority) {
   return static_cast<std::size_t>(std::find(order.begin(), order.end(), priority) - order.begin());
 }
 
-// A window that was given to a lower class because it was owed is not taken away by a higher one,
-// nor one that a gang had to wait for too long.
-bool is_protected(const Seat& holder) {
-  if (holder.overdue) return true;
-  return holder.by_floor && holder.gpu->floors.owed(holder.tenant->priority) > Duration{};
-}
-
 // At the end of its window, does it get another one at once? Only if it is far behind: with drains
 // of different lengths somebody is always a little behind, and the others would wait twice as long.
 bool goes_on(const Seat& holder, const Seat& taker, Instant now) {
@@ -93,6 +86,11 @@ bool precedes(const Seat& a, const Seat& b, Instant now) {
   const Priority class_b = b.tenant->priority;
   if (class_a != class_b) return rank_of(*a.gpu, class_a) < rank_of(*a.gpu, class_b);
   return a.service_at(now) < b.service_at(now);
+}
+
+bool is_protected(const Seat& holder) {
+  if (holder.overdue) return true;
+  return holder.by_floor && holder.gpu->floors.owed(holder.tenant->priority) > Duration{};
 }
 
 bool is_idle(const Seat& holder) {

@@ -17,6 +17,10 @@ std::array<Priority, kPriorities> order_of_classes(const Gpu& gpu);
 // Is `a` to be served before `b` on their GPU, if both want it?
 bool precedes(const Seat& a, const Seat& b, Instant now);
 
+// Was its window owed to its class, and still is, or to a gang that had to wait for too long? Then
+// a higher class does not take it away.
+bool is_protected(const Seat& holder);
+
 // Has it no work: on all its GPUs, if it runs as a gang?
 bool is_idle(const Seat& holder);
 

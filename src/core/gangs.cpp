@@ -223,6 +223,10 @@ void renew_window(Seat& seat, Instant begin) {
   for (const auto& other : seat.tenant->seats) {
     if (seat.in_gang && other && other->in_gang) span = std::max(span, span_of(other->gpu->policy));
   }
+  if (begin != seat.opened) {
+    seat.accrue(begin);
+    seat.used_before = seat.bill.used();
+  }
   seat.opened = begin;
   seat.window_end = begin + span;
 }

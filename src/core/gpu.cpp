@@ -24,8 +24,9 @@ Duration Gpu::swap_idle_at(Instant now) const {
 }
 
 Duration Gpu::shared_at(Instant now) const {
-  if (!is_shared()) return quota.shared;
-  return quota.shared + (now - accounted + quota.shared_rest) / quota.working;
+  const Duration span = now - accounted;
+  if (!is_shared()) return quota.shared + span;
+  return quota.shared + (span + quota.shared_rest) / quota.working;
 }
 
 void Gpu::note_work(Seat& seat) {
@@ -42,10 +43,8 @@ void Gpu::account(Instant now) {
   held = held_at(now);
   handover = handover_at(now);
   swap_idle = swap_idle_at(now);
-  if (is_shared()) {
-    const Duration before = std::exchange(quota.shared, shared_at(now));
-    quota.shared_rest += span - (quota.shared - before) * quota.working;
-  }
+  const Duration before = std::exchange(quota.shared, shared_at(now));
+  if (is_shared()) quota.shared_rest += span - (quota.shared - before) * quota.working;
   accounted = now;
   ClassFloors::Activities activities;
   for (std::size_t i = 0; i < activities.size(); ++i) {

@@ -63,8 +63,8 @@ struct Gpu {
   Duration handover_at(Instant now) const;
   Duration swap_idle_at(Instant now) const;
   Duration shared_at(Instant now) const;
-  // Do several run at a time, and somebody's part of that counts?
-  bool is_shared() const { return !has_windows() && quota.capped > 0 && quota.working > 0; }
+  // May several run at a time, each of which has its part of it?
+  bool is_shared() const { return !has_windows() && quota.working > 0; }
   // After the counts of a seat have changed: how many have work, and whose accounts are charged.
   void note_work(Seat& seat);
   // The least service among those of a class that hold it or wait for it alone; it never falls.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The caps on one GPU: the clock by which they earn, and who of those that have one has to be
-// looked at when; and a seat's side of it. Who has no cap costs nothing here but a count.
+// looked at when; each one's part of the time; and a seat's side of it. Who has no cap costs
+// nothing here but a count and a sum.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ struct SeatQuota {
   Instant lapses;        // as it stands in GpuQuota::lapsing, while it is inactive and counts
 
   bool works = false;     // as it stands in GpuQuota: has gates with work, whatever their state
-  Duration shared_since;  // what GpuQuota::shared showed when it was last charged
+  Duration shared_since;  // what GpuQuota::shared showed when its bill was last brought up to date
 };
 
 struct GpuQuota {
@@ -48,7 +49,8 @@ struct GpuQuota {
 
   Duration period;  // by which those that return were told when
 
-  // Where there are no windows, each one's part of the time, if the driver slices evenly.
+  // What one that has had work all the time has had: all of it, and where there are no windows its
+  // part, if the driver slices evenly.
   Duration shared;
   Duration shared_rest;  // not divided yet: less than there were to divide it
 };

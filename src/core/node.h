@@ -62,6 +62,7 @@ struct Node {
   void note_busy(Seat& seat, std::uint32_t before) const {
     if (seat.busy == before) return;
     seat.busy_changed = now;
+    if (seat.busy == 0) seat.idle_since = now;
     seat.gpu->note_work(seat);
   }
 };

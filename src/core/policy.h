@@ -106,6 +106,8 @@ inline constexpr std::uint64_t kMemoryStep = std::uint64_t{64} << 20;
 // A tenant without work for so long has no use for its turn, if moving its memory takes no longer:
 // a turn in memory, or one of serial mode.
 inline constexpr Duration kRestMin = Duration::from_ms(100);
+// In serial mode half of a turn is used, but for this much: its first burst may be short.
+inline constexpr Duration kRestFree = Duration::from_ms(10);
 // A client that has to move memory and does not get anything moved for so long is not waited for.
 inline constexpr Duration kMoveStall = Duration::from_s(2);
 // After so long with less memory than there should be, a step more is tried.

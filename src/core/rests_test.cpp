@@ -65,7 +65,7 @@ TEST_F(Rests, EndWithTheTurn) {
 }
 
 TEST_F(Rests, AreShort) {
-  node.pass_ms(10);
+  node.pass_ms(100);
   node.drained(1);
   node.pass(kRestMin - Duration::from_ns(1));
   EXPECT_FALSE(node.is_open(2));
@@ -75,11 +75,49 @@ TEST_F(Rests, AreShort) {
   EXPECT_FALSE(node.is_closing(2)) << "it waits for a turn of its own";
 }
 
+TEST_F(Rests, TakeNoMoreThanHalfOfTheTurn) {
+  node.pass_ms(20);
+  node.drained(1);
+  node.pass_ms(29);
+  EXPECT_FALSE(node.is_open(2));
+  node.want(1);
+  node.pass_ms(5);
+  node.drained(1);
+  EXPECT_FALSE(node.is_open(2)) << "25 ms of 54 are used";
+  node.pass_ms(6);
+  EXPECT_TRUE(node.is_open(2)) << "25 ms of 60, of which 10 are free";
+}
+
+// Nobody who uses little keeps the GPU from the others for a whole turn.
+TEST(RestsOfIdle, TenantsAreShort) {
+  SimNode node{1, {Mode::serial, Duration::from_ms(20), {}}};
+  for (int client : {1, 2, 3}) {
+    node.join(client, client);
+    node.burst(client, 0, Duration::from_ms(10), Duration::from_ms(100));
+  }
+  node.pass_ms(60'000);
+  for (int tenant : {1, 2, 3}) {
+    EXPECT_NEAR(node.used(tenant).seconds(), 6, 0.1);
+    EXPECT_LE(node.seat(tenant).longest_wait, Duration::from_ms(100));
+  }
+}
+
+TEST_F(Rests, DoNotBeginAnewWithACap) {
+  node.pass_ms(100);
+  node.drained(1);
+  node.pass_ms(60);
+  node.cap(1, 50);
+  node.pass_ms(39);
+  EXPECT_FALSE(node.is_open(2));
+  node.pass_ms(1);
+  EXPECT_TRUE(node.is_open(2));
+}
+
 TEST_F(Rests, AreOnNobodysBill) {
-  node.pass_ms(10);
+  node.pass_ms(100);
   node.drained(1);
   node.pass_ms(90);
-  EXPECT_EQ(node.used(1), Duration::from_ms(10));
+  EXPECT_EQ(node.used(1), Duration::from_ms(100));
   EXPECT_EQ(node.used(2), Duration{});
 }
 
@@ -124,8 +162,25 @@ TEST_F(Rests, AreNotForOneThatAHigherClassWaitsFor) {
   EXPECT_TRUE(node.is_open(3));
 }
 
+// The floor of its class would be void: as soon as it pauses, a high one had a whole turn.
+TEST(RestsOfClasses, KeepATurnThatWasOwed) {
+  SimNode node{1, {Mode::serial, Duration::from_ms(20), kTurn}};
+  node.join(1, 1);
+  node.join(2, 2, Priority::high);
+  node.saturate(2);
+  node.want(1);
+  while (!node.is_open(1)) node.pass_ms(1);
+  node.pass_ms(50);
+  node.drained(1);
+  node.pass_ms(10);
+  EXPECT_FALSE(node.is_open(2));
+  node.want(1);
+  EXPECT_TRUE(node.is_open(1));
+}
+
 TEST_F(Rests, OfAHigherClassHoldUpALowerOne) {
   node.step(PrioritySet{TenantId{1}, Priority::high});
+  node.pass_ms(100);
   node.drained(1);
   node.pass_ms(99);
   EXPECT_FALSE(node.is_open(2));
@@ -133,9 +188,48 @@ TEST_F(Rests, OfAHigherClassHoldUpALowerOne) {
   EXPECT_TRUE(node.is_open(2));
 }
 
+// After a restart of the daemon, say.
+TEST_F(Rests, AreNotBesideOneThatStillDrains) {
+  node.pass_ms(50);
+  node.idle(1);
+  node.join(3, 3);
+  node.found_open(3);
+  EXPECT_TRUE(node.is_closing(3));
+  node.drained(1);
+  node.want(1);
+  EXPECT_FALSE(node.is_open(1));
+  node.drained(3);
+  EXPECT_TRUE(node.is_open(1) || node.is_open(2));
+}
+
+// The other process of its tenant had no work.
+TEST_F(Rests, AreNotForWorkThatHasGoneWithItsClient) {
+  node.join(3, 1);
+  node.want(3);
+  node.pass_ms(50);
+  node.drained(3);
+  node.pass_ms(50);
+  node.leave(1);
+  EXPECT_TRUE(node.is_open(2));
+}
+
+TEST_F(Rests, DoNotEndWithAClientThatHadNoWork) {
+  node.join(3, 1);
+  node.want(3);
+  node.pass_ms(50);
+  node.drained(3);
+  node.pass_ms(50);
+  node.drained(1);
+  node.pass_ms(1);
+  node.leave(3);
+  EXPECT_FALSE(node.is_open(2));
+  node.want(1);
+  EXPECT_TRUE(node.is_open(1));
+}
+
 // Whether it says that it is idle or gives its window up.
 TEST_F(Rests, AreTheSameInAnOpenWindow) {
-  node.pass_ms(10);
+  node.pass_ms(100);
   node.idle(1);
   node.pass_ms(60);
   EXPECT_TRUE(node.is_open(1));
@@ -175,6 +269,43 @@ TEST(RestsOfCapped, OneThatHasHadItsShareHoldsNobodyUp) {
   while (!node.is_closing(1)) node.pass_ms(1);
   node.drained(1);
   EXPECT_TRUE(node.is_open(2));
+}
+
+// What it saves while the other has its turn is not lost if that one happens to pause at its end.
+TEST(RestsOfCapped, CostNobodyWhatItHasSaved) {
+  SimNode node{1, {Mode::serial, Duration::from_ms(20), {}}};
+  for (int client : {1, 2}) node.join(client, client);
+  node.cap(1, 30);
+  node.saturate(1);
+  node.burst(2, 0, Duration::from_ms(60), Duration::from_ms(100));
+  node.pass_ms(1'200'000);
+  EXPECT_NEAR(node.used(1).seconds(), 360, 10);
+}
+
+// It goes idle with the last of its credit.
+TEST(RestsOfCapped, OneThatIsDoneWithItsShareHoldsNobodyUp) {
+  SimNode node{1, {Mode::serial, Duration::from_ms(20), kTurn}};
+  for (int client : {1, 2}) node.join(client, client);
+  node.cap(1, 10);
+  node.burst(1, 0, Duration::from_ms(20), Duration::from_s(10));
+  node.pass(Duration{});
+  node.want(2);
+  node.pass_ms(20);
+  EXPECT_TRUE(node.is_open(2));
+}
+
+TEST(RestsOfCapped, OneThatHasHadItsShareElsewhereHoldsNobodyUp) {
+  SimNode node{2, {Mode::serial, Duration::from_ms(20), kTurn}};
+  for (int client : {1, 2}) node.join(client, client);
+  node.cap(1, 10);
+  node.want(1, 0);
+  node.pass_ms(15);
+  node.want(2, 0);
+  node.drained(1, 0);
+  EXPECT_FALSE(node.is_open(2, 0));
+  node.want(1, 1);
+  while (!node.is_closing(1, 1)) node.pass_ms(1);
+  EXPECT_TRUE(node.is_open(2, 0));
 }
 
 }  // namespace

@@ -103,7 +103,9 @@ class Handler {
 
   void operator()(const MemoryHeld& event) {
     Gate* gate = need_gate(event.client, event.gpu);
-    if (gate != nullptr) on_memory_held(node_, *gate, event);
+    if (gate == nullptr) return;
+    on_memory_held(node_, *gate, event);
+    if (event.is_faulted && gate->wants) stop_wanting(*gate);
   }
   void operator()(const CapacitySet& event) {
     if (Gpu* gpu = node_.gpu(event.gpu)) set_capacity(node_, *gpu, event.bytes);
@@ -184,6 +186,13 @@ class Handler {
     } else {
       settle(node_, *gate.seat);
     }
+  }
+
+  // The gate of one whose contexts are lost is open for good: nobody stands at it any more.
+  void stop_wanting(Gate& gate) {
+    node_.change(gate, [](Gate& it) { it.wants = false; });
+    settle(node_, *gate.seat);
+    touch_gang(node_, *gate.seat);
   }
 
   // It has been so for `span` already.

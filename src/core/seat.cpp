@@ -19,10 +19,13 @@ bool Seat::earns() const {
 
 void Seat::accrue(Instant now) {
   const Duration span = now - accrued;
+  const Duration part = uncharged(now);
   if (busy > 0) bill.add(span);
+  had += part;
   if (earns()) service += scaled(span, tenant->weight);
   accrued = now;
-  if (quota.account) charge(span, now);
+  quota.shared_since = gpu->shared_at(now);
+  if (quota.account) charge(part, now);
 }
 
 Service Seat::service_at(Instant now) const {
@@ -30,21 +33,20 @@ Service Seat::service_at(Instant now) const {
   return service + scaled(now - accrued, tenant->weight);
 }
 
-Duration Seat::chargeable(Duration span, Instant now) const {
-  if (busy == 0) return {};
-  return gpu->has_windows() ? span : gpu->shared_at(now) - quota.shared_since;
+Duration Seat::uncharged(Instant now) const {
+  return busy > 0 ? gpu->shared_at(now) - quota.shared_since : Duration{};
 }
 
 void Seat::charge(Duration span, Instant now) {
-  quota.account->charge(chargeable(span, now), gpu->quota.clock.at(now));
-  quota.shared_since = gpu->shared_at(now);
+  quota.account->charge(span, gpu->quota.clock.at(now));
 }
 
 void Seat::correct_bill(Duration span, Instant now) {
-  bill.add(span);
-  if (!quota.account) return;
   const std::uint32_t sharers = gpu->quota.working + (busy == 0 ? 1 : 0);
-  quota.account->charge(gpu->has_windows() ? span : span / sharers, gpu->quota.clock.at(now));
+  const Duration part = gpu->has_windows() ? span : span / sharers;
+  bill.add(span);
+  had += part;
+  if (quota.account) charge(part, now);
 }
 
 Duration Seat::burst_done(Instant now) const {

@@ -81,6 +81,7 @@ struct Seat {
   bool told_at_work = false;  // as the tenant's other seats last heard
   WindowTerms terms;
   Instant opened;
+  Duration used_before;  // what was on its bill then
   Instant window_end;
   Instant ended;                      // when it last lost its window
   std::optional<Instant> kept_since;  // given up, and kept for it or its gang
@@ -102,6 +103,7 @@ struct Seat {
   Service service = 0;
   Instant accrued;  // until when service and bill are right
   Bill bill;
+  Duration had;  // what accounts are charged: of time in which several run at once its part
   Duration waited;
   Duration longest_wait;
   std::uint64_t windows = 0;
@@ -109,6 +111,7 @@ struct Seat {
   Duration memory_wait;  // time in which it waited for memory, all in all, without this time
   SeatQuota quota;
   Instant busy_changed;  // when the count of gates with work last did
+  Instant idle_since;    // when that last fell to none
 
   // How much longer its burst will take; nothing if there is no telling.
   std::optional<Duration> burst_left(Instant now) const;
@@ -123,11 +126,11 @@ struct Seat {
   // A burst that takes longer than this is none of the usual ones.
   Duration longest_burst() const { return mean_burst + mean_burst / 4; }
 
-  // Brings service and bill up to `now`; to be called before anything they depend on changes.
+  // Brings service and bills up to `now`; to be called before anything they depend on changes.
   void accrue(Instant now);
   Service service_at(Instant now) const;
-  // What an account will be charged when it is brought up to `now`.
-  Duration uncharged(Instant now) const { return chargeable(now - accrued, now); }
+  // What it has had since then, which an account has yet to be charged.
+  Duration uncharged(Instant now) const;
   // It has had so much more than was billed until now, or less if that is negative. Its last gate
   // has just gone idle, or its first one busy.
   void correct_bill(Duration span, Instant now);
@@ -140,7 +143,6 @@ struct Seat {
   Duration burst_done(Instant now) const;
   // Kept out of accrue(), which is called all the time and mostly without an account.
   [[gnu::noinline]] void charge(Duration span, Instant now);
-  Duration chargeable(Duration span, Instant now) const;
   void count(const Gate& gate, int by);
 };
 

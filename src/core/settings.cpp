@@ -64,7 +64,6 @@ void even_out(Node& node, Gpu& gpu) {
 void set_policy(Node& node, Gpu& gpu, const GpuPolicy& policy) {
   gpu.account(node.now);
   for (Seat* seat : gpu.holders) seat->accrue(node.now);
-  for (Seat* seat : gpu.quota.charged) seat->accrue(node.now);
   const bool had_windows = gpu.has_windows();
   gpu.policy = policy;
   // Only a turn outlasts a pause.
@@ -148,6 +147,8 @@ void remove_client(Node& node, Client& client) {
     const std::uint32_t busy = seat.busy;
     seat.uncount(*gate);
     node.note_busy(seat, busy);
+    // Whose work has gone with it does not come back from a pause (ADR-0033).
+    if (busy > 0 && seat.busy == 0) seat.idle_since = Instant{};
     forget_memory(node, *gate);
     std::erase(seat.gates, gate.get());
   }

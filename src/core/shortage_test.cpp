@@ -307,6 +307,20 @@ TEST_F(Shortages, WhatIsTooLargeBesideALostOneWaitsForItsEnd) {
   EXPECT_TRUE(node.is_open(2));
 }
 
+TEST_F(Shortages, ALostOneThatStoodAtItsGateGetsNoWindow) {
+  node.join(1, 1);
+  node.join(2, 2);
+  has(1, 6);
+  node.saturate(2);
+  ASSERT_TRUE(node.is_open(2));
+  node.want(1);
+  faults(1);
+  pass_ms(1000);
+  EXPECT_EQ(node.seat(1).windows, 0U);
+  EXPECT_EQ(node.seat(1).state, TenantState::faulted);
+  EXPECT_TRUE(node.is_open(2)) << "nobody waits for it";
+}
+
 TEST_F(Shortages, ALostOneThatBeginsAnewIsLikeAnyOther) {
   node.join(1, 1);
   has(1, 6);

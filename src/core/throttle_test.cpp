@@ -197,6 +197,37 @@ TEST(ConcurrentCaps, TheDriversEvenSlicesAreCharged) {
   EXPECT_NE(node.effects_text().find("terms client=2 gpu=0 grant=1\n"), std::string::npos);
 }
 
+TEST(ConcurrentCaps, EachHasItsPartOfTimeThatAllAreBilledFor) {
+  SimNode node(1, {Mode::concurrent, Duration::from_ms(20), {}});
+  node.join(1, 1);
+  node.join(2, 2);
+  node.want(1);
+  node.want(2);
+  node.pass_ms(600);
+  EXPECT_EQ(node.seat(2).had, Duration::from_ms(300)) << "in the middle of it";
+  node.idle(2);
+  node.pass_ms(400);
+  EXPECT_EQ(node.used(1), Duration::from_ms(1000));
+  EXPECT_EQ(node.seat(1).had, Duration::from_ms(700));
+  EXPECT_EQ(node.used(2), Duration::from_ms(600));
+  EXPECT_EQ(node.seat(2).had, Duration::from_ms(300));
+  node.step(PolicySet{GpuId{0}, {Mode::automatic, Duration::from_ms(20), {}}});
+  node.pass_ms(100);
+  EXPECT_EQ(node.seat(1).had, Duration::from_ms(800));
+}
+
+TEST(ConcurrentCaps, WithACapTheOtherHasTheRest) {
+  SimNode node(1, {Mode::concurrent, Duration::from_ms(20), {}});
+  node.join(1, 1);
+  node.join(2, 2);
+  node.cap(1, 30);
+  node.saturate(1, 0, Duration{});
+  node.saturate(2);
+  node.pass_ms(20'000);
+  EXPECT_NEAR(node.seat(1).had.seconds(), 6, 0.1);
+  EXPECT_NEAR((node.seat(1).had + node.seat(2).had).seconds(), 20, 1e-6);
+}
+
 TEST(ConcurrentCaps, AChangeOfModeChangesNoCredit) {
   SimNode node;
   node.join(1, 1);

@@ -30,6 +30,7 @@ struct TenantOnGpu {
   GpuId gpu;
   TenantState state = TenantState::absent;
   Duration used;         // GPU time billed, all in all
+  Duration had = {};     // of that, where several ran at once, its part
   Duration waited;       // all in all
   Duration waiting_now;  // since it last asked; zero if it does not wait
   Duration longest_wait;

@@ -54,6 +54,7 @@ TenantOnGpu on_gpu(const Seat& seat, Instant now) {
   view.state = state_of(seat);
   view.used = seat.bill.used();
   if (seat.busy > 0) view.used += now - seat.accrued;
+  view.had = seat.had + seat.uncharged(now);
   view.waiting_now = seat.waiting ? now - seat.waiting_since : Duration{};
   view.waited = seat.waited + view.waiting_now;
   view.longest_wait = std::max(seat.longest_wait, view.waiting_now);

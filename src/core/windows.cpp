@@ -129,6 +129,13 @@ bool has_serial_turn(const Seat& seat) {
          !lacks_memory(seat);
 }
 
+// At least half of a turn is used: whoever has rested for longer than it worked has no use for it.
+Instant rests_until(const Seat& seat) {
+  const Duration used = seat.bill.used() - seat.used_before;
+  const Instant half_used = seat.opened + used * 2 + kRestFree;
+  return std::min({seat.window_end, seat.idle_since + kRestMin, half_used});
+}
+
 bool a_higher_class_waits(const Seat& seat) {
   for (std::size_t i = class_of(seat) + 1; i < kPriorities; ++i) {
     if (seat.gpu->line.size_of(static_cast<Priority>(i)) > 0) return true;
@@ -160,6 +167,7 @@ void open_window(Node& node, Seat& seat) {
   }
   seat.by_floor = gpu.floors.is_due(seat.tenant->priority, span_of(gpu.policy));
   seat.opened = node.now;
+  seat.used_before = seat.bill.used();
   seat.window_end = node.now;
   seat.ended_busy = false;
   ++seat.windows;
@@ -211,17 +219,17 @@ bool is_kept(const Seat& seat) {
 }
 
 Instant end_of_window(const Seat& seat) {
-  if (seat.busy == 0 && has_serial_turn(seat)) {
-    return std::min(seat.window_end, seat.busy_changed + kRestMin);
-  }
+  if (seat.busy == 0 && has_serial_turn(seat)) return rests_until(seat);
   if (!seat.kept_since) return seat.window_end;
   return std::min(seat.window_end, *seat.kept_since + kGangMemory);
 }
 
 bool is_resting(const Seat& seat, Instant now) {
   if (seat.busy > 0 || !has_serial_turn(seat) || now >= end_of_window(seat)) return false;
+  // Whoever comes back is opened at once: nobody may still be draining beside it.
+  if (seat.gpu->holders.size() > 1) return false;
   const bool has_credit = !seat.quota.account || credit_of(seat, now) > Duration{};
-  return has_credit && !lacks_quota(seat) && !a_higher_class_waits(seat);
+  return has_credit && !lacks_quota(seat) && (is_protected(seat) || !a_higher_class_waits(seat));
 }
 
 void close_stray(Node& node, Gate& gate) {

@@ -30,7 +30,8 @@ bool is_kept(const Seat& seat);
 Instant end_of_window(const Seat& seat);
 
 // It has no work in the middle of a turn of serial mode, and may come back for the rest of it: a
-// pause is no end (ADR-0033). Not if somebody of a higher class waits, nor if it could not run.
+// pause is no end (ADR-0033). Not if somebody of a higher class waits, unless the turn was owed to
+// its own, nor if it could not run.
 bool is_resting(const Seat& seat, Instant now);
 
 // For a gate that is open without a window: the seat counts as closing until it has drained.

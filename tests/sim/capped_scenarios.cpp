@@ -44,6 +44,22 @@ Scenario in_mode(Scenario made, core::Mode mode) {
   return made;
 }
 
+// The other one has no cap, and pauses in its turns.
+Scenario beside_pauses() {
+  Scenario made = in_mode(made_of("capped_serial_beside_pauses", {30}), core::Mode::serial);
+  made.plan.gpus.front().turn = Duration::from_s(5);
+  made.plan.length = Duration::from_s(120);
+  made.plan.tenants.push_back(made.plan.tenants.front());
+  TenantPlan& other = made.plan.tenants.back();
+  other.label = "60/40";
+  other.cap = core::kNoCap;
+  Load& load = other.processes.front().loads.front();
+  load.kind = Load::Kind::bursty;
+  load.burst = Duration::from_ms(60);
+  load.think = Duration::from_ms(40);
+  return made;
+}
+
 Scenario high_beside_capped() {
   Scenario made = made_of("high_beside_capped", {60});
   TenantPlan sleeper;
@@ -74,6 +90,7 @@ std::vector<Scenario> make_capped_scenarios() {
       made_of("capped_two_gpus", {30, 60, 30, 60}, 2),
       high_beside_capped(),
       in_mode(made_of("capped_serial_30_60", {30, 60}), core::Mode::serial),
+      beside_pauses(),
       in_mode(made_of("capped_concurrent", {30, 60}), core::Mode::concurrent),
   };
 }

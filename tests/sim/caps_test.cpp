@@ -55,6 +55,7 @@ TEST(CappedWorlds, EachGetsItsPart) {
 
 TEST(CappedWorlds, AlsoInTurnsAndWithoutWindows) {
   expect_shares("capped_serial_30_60", {30, 60}, 3);
+  expect_shares("capped_serial_beside_pauses", {30, 42}, 4);
   expect_shares("capped_concurrent", {30, 60}, 1);
 }
 

@@ -15,6 +15,7 @@ std::size_t number(Id id) {
 }  // namespace
 
 void Ledger::apply(Instant now, const core::Event& event) {
+  note_owed(std::max(now_, now) - now_);
   now_ = std::max(now_, now);
   // The core looks at what time alone has ended when it is told that time has passed.
   const bool ticked = std::holds_alternative<core::Tick>(event);
@@ -173,6 +174,7 @@ void Ledger::leave(core::ClientId id) {
   std::erase(tenant.clients, id);
   for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
     if (left.slots[gpu].memory.told) gpus_[gpu].shortage.reset();  // that may have been its doing
+    if (holds(left.slots[gpu])) tenant.on[gpu].holder_left = true;
     std::erase(gpus_[gpu].open, id);
     std::erase(gpus_[gpu].memory, id);
     add_up(core::GpuId{gpu});
@@ -228,8 +230,10 @@ void Ledger::on(const core::Drained& event) {
   }
   const core::TenantId tenant = client(event.client)->tenant;
   const LedgerQuota::Before before = quota_.before(tenant, event.gpu);
-  // One that is idle gives its window up unasked while somebody waits.
-  tenant_at(tenant).on[core::index_of(event.gpu)].gave_up = slot->gate == Slot::Gate::open;
+  // One that is idle gives its window up unasked while somebody waits. Whether one drains that was
+  // not waited for makes no difference.
+  Standing& standing = tenant_at(tenant).on[core::index_of(event.gpu)];
+  if (holds(*slot)) standing.gave_up = slot->gate == Slot::Gate::open;
   if (slot->gate == Slot::Gate::closing) finish_drain(*slot, event.gpu);
   slot->gate = Slot::Gate::closed;
   slot->wants = slot->wants || event.waiting;
@@ -272,6 +276,7 @@ void Ledger::on(const core::FoundOpen& event) {
   if (slot == nullptr || slot->gate != Slot::Gate::closed) return;
   slot->gate = Slot::Gate::open;
   slot->found = true;
+  gpus_[core::index_of(event.gpu)].found = now_;
   quota_.need_account(client(event.client)->tenant, event.gpu);
   gpus_[core::index_of(event.gpu)].open.push_back(event.client);
   refresh(client(event.client)->tenant, event.gpu);

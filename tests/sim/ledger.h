@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -73,14 +74,22 @@ struct Standing {
   std::optional<Instant> held_since;   // a window that is open or closing, and not loose
   std::optional<Instant> held_last;    // end of its last window
   Instant held_before;                 // and its beginning
+  Between<Duration> held_used;         // what it had used by then
   Instant turn_since;                  // the same, or an earlier one that it gave up for a moment
+  Between<Duration> turn_used;         // what it had used by then
+  bool turn_owed = false;              // it may have been owed to its class
+  bool turn_adopted = false;           // it was found with the window that its turn began with
+  std::uint64_t change = 0;            // of the GPU's, when it last lost its window
   bool gave_up = false;                // its last window, unasked
+  bool holder_left = false;            // with its last window, and maybe nobody to come back to it
   Instant idle_since;                  // all its open clients are, if `idle`
   bool idle = false;
   bool swapped = false;  // something of it is away, or may be
   bool wants = false;    // stands at its gate and holds nothing
   bool stands = false;   // and may be in line: whether or not it lacks memory, if not throttled
   std::optional<Instant> lacks_since;  // wants, or asks for memory, and waits for memory
+  bool about = false;                  // holds, wants or asks for something, or runs beside
+  std::optional<Instant> gone_since;   // it is not any more
 };
 
 struct LedgerTenant {
@@ -98,7 +107,10 @@ struct LedgerGpu {
   std::vector<core::TenantId> waiting;
   std::vector<core::ClientId> open;  // open or closing
   Duration longest_drain;
-  Instant last_change;  // when anything last began or stopped to hold it
+  Instant last_change;           // when anything last began or stopped to hold it
+  std::optional<Instant> found;  // when somebody last was found open
+  std::uint64_t changes = 0;     // how often: a clock that stands still has several at one time
+  std::array<Duration, core::kPriorities> owed;  // to each class at most; in serial mode
   std::uint64_t capacity = 0;
   std::optional<Instant> shortage;     // when the driver last had less than it should
   std::vector<core::ClientId> memory;  // that told about theirs
@@ -137,8 +149,10 @@ class Ledger {
   const LedgerQuota& quota() const { return quota_; }
   bool holds(core::TenantId id, core::GpuId gpu) const { return !!standing(id, gpu).held_since; }
   // In serial mode it has had no work for a moment, in its window or since it gave that up: others
-  // may have to wait for it. Not those of a higher class.
+  // may have to wait for it. Not those of a higher class, unless its turn was owed to its own.
   bool may_rest(core::TenantId id, core::GpuId gpu) const;
+  // The same for sure, as far as it depends on how long it has rested and what it has used.
+  bool has_use_for_turn(core::TenantId id, core::GpuId gpu) const;
   // More than one GPU that it wants, holds, or held not long ago; or where it left work behind.
   bool may_be_gang(core::TenantId id) const;
   // Of those so far, and of those under way that are waited for.
@@ -174,6 +188,14 @@ class Ledger {
   // Whether it has any memory at all.
   bool note_swapped(core::TenantId id);
   void add_up(core::GpuId gpu);
+  // What classes were owed while so much time passed.
+  void note_owed(Duration span);
+  // Its turn may be another one by now, or have begun with a change of the mode: the window that it
+  // was found with is over at once.
+  bool may_be_renewed(core::TenantId id, core::GpuId gpu) const;
+  // It has come back to a turn that it gave up for a moment.
+  bool has_rested(core::TenantId id, core::GpuId gpu) const;
+  void begin_turn(core::TenantId id, core::GpuId gpu);
   bool lacks_elsewhere(const LedgerTenant& tenant) const;
   void leave(core::ClientId id);
   template <class Event>

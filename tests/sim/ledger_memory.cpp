@@ -138,6 +138,7 @@ void Ledger::on(const core::MemoryHeld& event) {
   memory.asked = event.asked;
   memory.stays = event.stays;
   memory.heard = now_;
+  if (event.is_faulted) slot->wants = false;  // its gate is open for good
   if (!memory.allowances.empty() && event.number <= memory.allowances.back().first) {
     std::erase_if(memory.allowances,
                   [&event](const auto& sent) { return sent.first < event.number; });

@@ -15,7 +15,9 @@ void Ledger::on(const core::PolicySet& event) {
 }
 
 void Ledger::on(const core::PrioritySet& event) {
-  if (tenant(event.tenant).here) tenant_at(event.tenant).priority = event.priority;
+  if (!tenant(event.tenant).here || tenant(event.tenant).priority == event.priority) return;
+  tenant_at(event.tenant).priority = event.priority;
+  for (Standing& standing : tenant_at(event.tenant).on) standing.turn_owed = false;
 }
 
 void Ledger::on(const core::WeightSet& event) {
@@ -82,6 +84,12 @@ Between<Duration> Ledger::round(core::GpuId id) const {
   const auto [least, most] = period(id);
   if (gpu.policy.mode != core::Mode::serial) return {least, most};
   Between<std::int64_t> present;
+  // Whoever has gone may be back, and counts for a while: from when the core does not keep its
+  // place any more.
+  const auto lately = [this](const std::optional<Instant>& at) {
+    return at && now_ - *at < core::kPresence + core::kGangMemory + longest_excuse_;
+  };
+  bool gone = lately(gpu.found);
   for (std::size_t number = 0; number < tenants_.size(); ++number) {
     const LedgerQuota::State& state = quota_.state(core::TenantId{number}, id);
     const bool wants = state.wants && !state.paused;
@@ -91,7 +99,9 @@ Between<Duration> Ledger::round(core::GpuId id) const {
         standing(tenant, id).held_last.has_value() && (may_be_gang(tenant) || may_rest(tenant, id));
     present.least += state.holds || (wants && gpu.memory.empty()) ? 1 : 0;
     present.most += state.holds || state.wants || state.beside || state.asks || kept ? 1 : 0;
+    gone = gone || (this->tenant(tenant).here && (kept || lately(standing(tenant, id).gone_since)));
   }
+  present.most += gone ? 1 : 0;
   const Duration turn =
       std::min(gpu.policy.turn.value_or(core::kSerialTurn), core::kQuotaPeriodMax);
   return {present.least > 1 ? std::max(least, turn * present.least) : least,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How tenants stand on each GPU, in the ledger: what their clients add up to.
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
 #include "ledger.h"
+#include "sim_clock.h"
 
 namespace nvs::sim {
 
@@ -48,17 +50,17 @@ void Ledger::refresh_one(core::TenantId id, core::GpuId gpu) {
   }
   LedgerGpu& on = gpus_[core::index_of(gpu)];
   if (holds_it != standing.held_since.has_value()) {
-    const Instant last_change = std::exchange(on.last_change, now_);
+    on.last_change = now_;
+    ++on.changes;
     if (holds_it) {
       // Given up and opened again in one step: the same window goes on.
       const bool goes_on = standing.held_last == now_;
       standing.held_since = goes_on ? standing.held_before : now_;
-      // A daemon that was held up may have heard of its return first.
-      const bool rested = on.policy.mode == core::Mode::serial && standing.gave_up &&
-                          standing.held_last == last_change &&
-                          now_ - last_change <= core::kRestMin + longest_excuse_;
-      if (!goes_on && !rested) standing.turn_since = now_;
+      standing.holder_left = false;
+      if (!goes_on) standing.held_used = quota_.used(id, gpu);
+      if (!has_rested(id, gpu)) begin_turn(id, gpu);
     } else {
+      standing.change = on.changes;
       standing.held_last = now_;
       standing.held_before = *standing.held_since;
       standing.held_since.reset();
@@ -66,6 +68,9 @@ void Ledger::refresh_one(core::TenantId id, core::GpuId gpu) {
   }
   standing.wants = wants && !holds_it && !tenant.paused;
   note_quota(id, gpu);
+  const LedgerQuota::State& state = quota_.state(id, gpu);
+  const bool about = state.holds || state.wants || state.beside || state.asks;
+  if (std::exchange(standing.about, about) && !about) standing.gone_since = now_;
   // Whoever has had its share stands in no line.
   const bool stands = standing.wants && !quota_.is_throttled(id, gpu);
   standing.stands = stands;
@@ -88,6 +93,67 @@ void Ledger::refresh_one(core::TenantId id, core::GpuId gpu) {
   }
 }
 
+bool Ledger::may_be_renewed(core::TenantId id, core::GpuId gpu) const {
+  const LedgerGpu& on = this->gpu(gpu);
+  const Standing& it = standing(id, gpu);
+  return it.turn_adopted || now_ - it.turn_since >= stay_of(on.policy) ||
+         on.policy_since >= it.turn_since;
+}
+
+bool Ledger::has_rested(core::TenantId id, core::GpuId gpu) const {
+  const LedgerGpu& on = this->gpu(gpu);
+  const Standing& it = standing(id, gpu);
+  if (on.policy.mode != core::Mode::serial || !it.gave_up || it.change + 1 != on.changes) {
+    return false;
+  }
+  if (*it.held_last == now_) return true;  // given up and opened again in one step
+  // A daemon that was held up, or whose timer is late, may have heard of its return first.
+  const Duration late = longest_excuse_ + kTimerLate;
+  const Duration used = quota_.used(id, gpu).most - it.turn_used.least;
+  return now_ - *it.held_last <= core::kRestMin + late &&
+         (may_be_renewed(id, gpu) || now_ <= it.turn_since + used * 2 + core::kRestFree + late);
+}
+
+void Ledger::begin_turn(core::TenantId id, core::GpuId gpu) {
+  const LedgerGpu& on = gpus_[core::index_of(gpu)];
+  LedgerTenant& tenant = tenant_at(id);
+  Standing& standing = tenant.on[core::index_of(gpu)];
+  standing.turn_since = now_;
+  standing.turn_used = quota_.used(id, gpu);
+  standing.turn_adopted =
+      std::any_of(tenant.clients.begin(), tenant.clients.end(), [&](core::ClientId client) {
+        return slot(client, gpu)->found || slot(client, gpu)->adopted;
+      });
+  standing.turn_owed = tenant.priority != core::Priority::high &&
+                       on.owed[static_cast<std::size_t>(tenant.priority)] >= stay_of(on.policy);
+}
+
+void Ledger::note_owed(Duration span) {
+  constexpr std::array<int, core::kPriorities> kFloors = {core::kFloorShareLow,
+                                                          core::kFloorShareNormal, 0};
+  if (span == Duration{}) return;
+  for (std::size_t index = 0; index < gpus_.size(); ++index) {
+    LedgerGpu& gpu = gpus_[index];
+    if (gpu.policy.mode != core::Mode::serial) {
+      gpu.owed.fill(gpu.policy.window * 2);  // no more than that
+      continue;
+    }
+    std::array<bool, core::kPriorities> waits{}, runs{};
+    for (const LedgerTenant& tenant : tenants_) {
+      if (!tenant.here || index >= tenant.on.size()) continue;
+      const auto rank = static_cast<std::size_t>(tenant.priority);
+      waits[rank] |= tenant.on[index].stands;
+      runs[rank] |= tenant.on[index].held_since.has_value();
+    }
+    for (std::size_t rank = 0; rank < gpu.owed.size(); ++rank) {
+      Duration& owed = gpu.owed[rank];
+      if (waits[rank]) owed += Duration::from_ns(span.ns() * kFloors[rank] / 1000 + 1);
+      if (runs[rank]) owed -= span;
+      owed = std::clamp(owed, Duration{}, stay_of(gpu.policy) * 2);
+    }
+  }
+}
+
 bool Ledger::may_rest(core::TenantId id, core::GpuId gpu) const {
   const LedgerGpu& on = this->gpu(gpu);
   const LedgerTenant& mine = tenant(id);
@@ -95,9 +161,27 @@ bool Ledger::may_rest(core::TenantId id, core::GpuId gpu) const {
   if (on.policy.mode != core::Mode::serial || !mine.here || mine.paused || it.swapped) return false;
   if (it.held_since ? !it.idle : !it.gave_up || !it.held_last) return false;
   const Instant since = it.idle ? it.idle_since : *it.held_last;
-  return now_ - since < core::kRestMin &&
-         std::none_of(on.waiting.begin(), on.waiting.end(),
+  if (now_ - since >= core::kRestMin) return false;
+  // Half of a turn is used. Where it may be another one by now, which began with more work, that is
+  // not known; nor whether the core had forgotten its turn when it came back.
+  const auto half_used = [&](Instant begin, const Between<Duration>& before) {
+    return now_ < begin + (quota_.used(id, gpu).most - before.least) * 2 + core::kRestFree;
+  };
+  if (!may_be_renewed(id, gpu) && !half_used(it.turn_since, it.turn_used) &&
+      !half_used(it.held_since.value_or(it.held_before), it.held_used)) {
+    return false;
+  }
+  if (it.turn_owed && on.owed[static_cast<std::size_t>(mine.priority)] > Duration{}) return true;
+  return std::none_of(on.waiting.begin(), on.waiting.end(),
                       [&](core::TenantId other) { return tenant(other).priority > mine.priority; });
+}
+
+bool Ledger::has_use_for_turn(core::TenantId id, core::GpuId gpu) const {
+  const Standing& it = standing(id, gpu);
+  const Duration used = quota_.used(id, gpu).least - it.turn_used.most;
+  return may_rest(id, gpu) && !it.holder_left &&
+         now_ < it.turn_since + used * 2 + core::kRestFree &&
+         now_ < it.turn_since + stay_of(this->gpu(gpu).policy);
 }
 
 void Ledger::refresh_all(core::TenantId id) {

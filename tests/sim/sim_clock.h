@@ -9,6 +9,9 @@
 
 namespace nvs::sim {
 
+// From a timer's time to the step that it causes.
+inline constexpr Duration kTimerLate = Duration::from_us(20);
+
 class SimClock {
  public:
   explicit SimClock(const SimTime& time) : time_(time) {}

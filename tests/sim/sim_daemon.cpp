@@ -6,9 +6,6 @@
 namespace nvs::sim {
 namespace {
 
-// From a timer's time to the step that it causes.
-constexpr Duration kTimerLate = Duration::from_us(20);
-
 template <class Id>
 std::size_t number_of(Id id) {
   return static_cast<std::size_t>(id);

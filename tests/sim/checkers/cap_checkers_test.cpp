@@ -172,6 +172,13 @@ TEST(CapsReached, FindsOneThatHasLessOrMore) {
   expect_complaint(judged(52), "tenant 1 had");
 }
 
+TEST(CapsReached, AllowsForWhatChangesOfOthersCutOff) {
+  Pair pair(make_caps_reached(kQuiet));
+  pair.run(48, Duration::from_s(30));
+  for (int times = 0; times < 8; ++times) pair.history().step(core::CapSet{TenantId{2}, kHalf});
+  EXPECT_EQ(pair.history().look_back({}).complaint(), "");
+}
+
 TEST(CapsReached, FindsAGpuThatIsFree) {
   Pair pair(make_caps_reached(kQuiet));
   pair.run(50, Duration::from_s(30), ms(2));

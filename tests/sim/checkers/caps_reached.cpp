@@ -66,7 +66,8 @@ class CapsReached : public Checker {
     const All all = all_of(ledger, id);
     std::int64_t weights = 0;
     double used = 0, wanted = 0, slack = 0;
-    bool all_capped = true, changed = false;
+    bool all_capped = true;
+    const int changes = changes_on(all);
     for (const auto& [tenant, had] : all) {
       const auto before = first.find(tenant);
       // Somebody had no cap for a while.
@@ -75,8 +76,7 @@ class CapsReached : public Checker {
       used += had.used - before->second.used;
       wanted += had.earned - before->second.earned;
       all_capped = all_capped && had.capped;
-      slack = std::max(slack, slack_of(ledger, tenant, id));
-      changed = changed || changes_.contains(tenant);
+      slack = std::max(slack, slack_of(ledger, tenant, id, changes));
     }
     if (all.empty()) return;
     if (!all_capped) wanted = span;
@@ -90,20 +90,24 @@ class CapsReached : public Checker {
       const double most = had.earned - before.earned;
       const double fair = span * static_cast<double>(had.weight) / static_cast<double>(weights);
       // Beside others that is known as long as no cap changes.
-      const double beside = changed ? 0 : std::min(most, fair) * 0.97;
+      const double beside = changes > 0 ? 0 : std::min(most, fair) * 0.97;
       const double least = all_capped ? most * 0.998 : beside;
-      const double off = slack_of(ledger, tenant, id);
+      const double off = slack_of(ledger, tenant, id, changes);
       if (got >= least - off && got <= most * 1.002 + off) continue;
       complain(text(tenant) + " had " + ms(got) + " of " + text(id) + "; its cap gave it " +
                ms(most) + ", within " + ms(off));
     }
   }
 
-  // A change cuts off what was saved.
-  double slack_of(const Ledger& ledger, core::TenantId tenant, core::GpuId id) const {
-    const auto found = changes_.find(tenant);
-    const int times = found != changes_.end() ? found->second + 1 : 1;
-    return cap_slack_ns(ledger, tenant, id) * times;
+  int changes_on(const All& all) const {
+    int count = 0;
+    for (const auto& [tenant, times] : changes_) count += all.contains(tenant) ? times : 0;
+    return count;
+  }
+
+  // A change cuts off what everybody there has saved.
+  static double slack_of(const Ledger& ledger, core::TenantId tenant, core::GpuId id, int changes) {
+    return cap_slack_ns(ledger, tenant, id) * (changes + 1);
   }
 
   static std::string ms(double ns) { return std::to_string(ns / 1e6) + " ms"; }

@@ -115,14 +115,30 @@ TEST(NoGaps, LetsOneThatPausesKeepATurnOfSerialModeForAMoment) {
         .join(2)
         .join(3, 3, Priority::high);
   };
-  const auto pauses = [&](core::Mode mode) {
-    return begin(mode).want(1, {open(1, 1)}).want(2).drained(1, 1);
+  const auto pauses = [&](core::Mode mode, Duration after = ms(100)) {
+    return begin(mode).want(1, {open(1, 1)}).want(2).wait(after).drained(1, 1);
   };
   EXPECT_EQ(pauses(core::Mode::serial).wait(ms(99)).tick({}).complaint(), "");
   expect_complaint(pauses(core::Mode::serial).wait(ms(100)).tick({}), "nobody holds");
   expect_complaint(pauses(core::Mode::serial).want(3), "nobody holds");
   expect_complaint(pauses(core::Mode::serial).leave(1), "nobody holds");
   expect_complaint(pauses(core::Mode::automatic), "nobody holds");
+  // But not half of it.
+  EXPECT_EQ(pauses(core::Mode::serial, ms(30)).wait(ms(39)).tick({}).complaint(), "");
+  expect_complaint(pauses(core::Mode::serial, ms(30)).wait(ms(40)).tick({}), "nobody holds");
+  // Nor does it have to give way in a turn that its class was owed.
+  const auto owed = [&](Duration wait) {
+    return begin(core::Mode::serial)
+        .want(3, {open(3, 1)})
+        .want(1)
+        .wait(wait)
+        .drained(3, 1, {open(1, 2)})
+        .wait(ms(100))
+        .want(3)
+        .drained(1, 2);
+  };
+  EXPECT_EQ(owed(ms(2500)).complaint(), "");
+  expect_complaint(owed(ms(2499)), "nobody holds");
 }
 
 TEST(NoGaps, WaitsForATickThatIsDueAndNoLonger) {
@@ -232,24 +248,6 @@ TEST(Priorities, FindsAHolderThatDoesNotGiveWay) {
   // It waited before the other was of a lower class, and says so again.
   const core::PrioritySet lower{TenantId{3}, Priority::low};
   EXPECT_EQ(classes().want(3, {open(3, 1)}).want(1).step(lower).want(1).complaint(), "");
-}
-
-TEST(SerialTurns, FindsATurnCutShort) {
-  const auto begin = [] {
-    History history(make_serial_turns(), 1, {core::Mode::serial, ms(20), ms(500)});
-    history.join(1).join(2).want(1, {open(1, 1)}).want(2);
-    return history;
-  };
-  EXPECT_EQ(begin().wait(ms(500)).tick({close(1, 1)}).complaint(), "");
-  EXPECT_EQ(begin().idle(1, 1, {close(1, 1)}).complaint(), "");
-  EXPECT_EQ(begin().step(core::TenantPaused{TenantId{1}}, {close(1, 1)}).complaint(), "");
-  expect_complaint(begin().wait(ms(499)).tick({close(1, 1)}), "ended after");
-  // One that pauses has the rest of its turn, and no other.
-  const auto paused = [&] { return begin().drained(1, 1).wait(ms(99)); };
-  EXPECT_EQ(paused().want(1, {open(1, 2)}).wait(ms(401)).tick({close(1, 2)}).complaint(), "");
-  expect_complaint(paused().want(1, {open(1, 2)}).wait(ms(400)).tick({close(1, 2)}), "ended after");
-  EXPECT_EQ(paused().wait(ms(1)).tick({open(2, 2)}).complaint(), "");
-  expect_complaint(paused().tick({open(2, 2)}), "which paused for");
 }
 
 // One second of slack, a window of the other's, one to catch up, and one of its own.

@@ -37,17 +37,15 @@ class SerialTurns : public Checker {
     // One that is found open waits for nobody, and turns in memory may be over sooner.
     const Slot& slot = *ledger.slot(open.client, open.gpu);
     if (slot.found || slot.adopted || !gpu.fits() || ledger.is_short(open.gpu)) return;
-    if (ledger.may_be_gang(taker)) return;
+    if (ledger.may_be_gang(taker) || ledger.holds(taker, open.gpu)) return;
     for (std::size_t number = 0; number < ledger.tenants().size(); ++number) {
       const core::TenantId tenant{number};
       if (tenant == taker || !ledger.tenant(tenant).here) continue;
       const Standing& standing = ledger.standing(tenant, open.gpu);
-      if (!ledger.may_rest(tenant, open.gpu) || standing.held_since) continue;
-      if (gpu.last_change != *standing.held_last) continue;  // somebody has had it since
+      if (!ledger.has_use_for_turn(tenant, open.gpu) || standing.held_since) continue;
+      if (gpu.changes != standing.change) continue;  // somebody has had it since
       if (ledger.tenant(taker).priority > ledger.tenant(tenant).priority) continue;
       if (is_excused(ledger, tenant, open.gpu)) continue;
-      const Duration turn = gpu.policy.turn.value_or(core::kSerialTurn);
-      if (ledger.now() - standing.turn_since >= turn) continue;
       complain("window of " + text(taker) + " on " + text(open.gpu) + " in a turn of " +
                text(tenant) + ", which paused for " + text(ledger.now() - *standing.held_last));
     }
@@ -63,6 +61,7 @@ class SerialTurns : public Checker {
   }
 
   static bool has_adopted(const Ledger& ledger, core::TenantId tenant, core::GpuId gpu) {
+    if (ledger.standing(tenant, gpu).turn_adopted) return true;
     for (const core::ClientId client : ledger.tenant(tenant).clients) {
       if (ledger.slot(client, gpu)->adopted) return true;
     }
