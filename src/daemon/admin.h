@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "core/policy.h"
 #include "daemon/limit_change.h"
 #include "daemon/slot_change.h"
+#include "daemon/unsaved.h"
 
 namespace nvs::daemon {
 
@@ -53,6 +55,8 @@ class NodeControl {
   virtual void set_slots(const SlotChange& change) = 0;
   virtual void pause(core::TenantId tenant) = 0;
   virtual void resume(core::TenantId tenant) = 0;
+  // Of all that was set so far; nothing: it is in the file.
+  virtual std::optional<Unsaved> unsaved() = 0;
 };
 
 // The device plugin lives in a container and may ask for the status and tell who has which slot.

@@ -137,6 +137,14 @@ Checked<void> check_mps(const std::vector<AdminGpu>& gpus, const json& request) 
                  "stopped and the daemon restarted; for other GPUs, name them");
 }
 
+// For people who believe that what they were not told of is done for good.
+void write_unsaved(JsonWriter& result, NodeControl& control) {
+  const std::optional<Unsaved> unsaved = control.unsaved();
+  if (!unsaved) return;
+  result.key("unsaved").begin_object().key("file").text(unsaved->file);
+  result.key("error").text(unsaved->error).end_object();
+}
+
 Checked<std::string> do_set(NodeControl& control, const json& request) {
   std::vector<AdminGpu> gpus = NVS_TRY(find_gpus(control, request));
   if (!request.contains("mode") && !request.contains("window_ms") && !request.contains("turn_s"))
@@ -149,7 +157,9 @@ Checked<std::string> do_set(NodeControl& control, const json& request) {
     control.set_policy(gpu.gpu, gpu.policy);
     result.number(index_of(gpu.gpu));
   }
-  return result.end_array().end_object().take();
+  result.end_array();
+  write_unsaved(result, control);
+  return result.end_object().take();
 }
 
 // A text may be a name or an id. A tenant can give itself any name, another's id included: then
@@ -183,22 +193,25 @@ Checked<AdminTenant> find_tenant(NodeControl& control, const json& request) {
   return std::move(found.front());
 }
 
-std::string tenant_result(const AdminTenant& tenant) {
+// Of a change that was made.
+std::string tenant_result(NodeControl& control, const AdminTenant& tenant) {
   JsonWriter result;
   result.begin_object().key("tenant").number(static_cast<std::uint64_t>(tenant.tenant));
-  return result.key("name").text(tenant.name).end_object().take();
+  result.key("name").text(tenant.name);
+  write_unsaved(result, control);
+  return result.end_object().take();
 }
 
 Checked<std::string> do_pause(NodeControl& control, const json& request) {
   const AdminTenant tenant = NVS_TRY(find_tenant(control, request));
   control.pause(tenant.tenant);
-  return tenant_result(tenant);
+  return tenant_result(control, tenant);
 }
 
 Checked<std::string> do_resume(NodeControl& control, const json& request) {
   const AdminTenant tenant = NVS_TRY(find_tenant(control, request));
   control.resume(tenant.tenant);
-  return tenant_result(tenant);
+  return tenant_result(control, tenant);
 }
 
 Checked<std::string> do_priority(NodeControl& control, const json& request) {
@@ -210,7 +223,7 @@ Checked<std::string> do_priority(NodeControl& control, const json& request) {
                           : std::nullopt;
   if (!parsed) return invalid("'priority' is " + echo(*priority) + ", not low, normal or high");
   control.set_priority(tenant.tenant, *parsed);
-  return tenant_result(tenant);
+  return tenant_result(control, tenant);
 }
 
 Checked<std::string> do_weight(NodeControl& control, const json& request) {
@@ -221,13 +234,13 @@ Checked<std::string> do_weight(NodeControl& control, const json& request) {
       weight->get<std::uint64_t>() > kWeightMax)
     return invalid("'weight' is " + echo(*weight) + ", not a whole number from 1 to 1000");
   control.set_weight(tenant.tenant, weight->get<std::uint32_t>());
-  return tenant_result(tenant);
+  return tenant_result(control, tenant);
 }
 
 Checked<std::string> do_limit(NodeControl& control, const json& request) {
   const AdminTenant tenant = NVS_TRY(find_tenant(control, request));
   control.set_limits(tenant.tenant, NVS_TRY(limit_change(request)));
-  return tenant_result(tenant);
+  return tenant_result(control, tenant);
 }
 
 Checked<std::string> do_slots(NodeControl& control, const json& request) {

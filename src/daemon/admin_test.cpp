@@ -44,6 +44,20 @@ TEST_F(AdminTest, DeepNestingIsHarmless) {
   refused(std::string(kAdminRequestMax, '['), "invalid", "not JSON");
 }
 
+TEST_F(AdminTest, WhatIsInForceAndNotSavedSaysSo) {
+  node_.unsaved_ = Unsaved{"/f/state.json", "No space left on device"};
+  const std::string why =
+      R"("unsaved":{"file":"/f/state.json","error":"No space left on device"}}})";
+  EXPECT_EQ(ask(R"({"command":"set","gpu":1,"mode":"serial"})"),
+            R"({"ok":true,"result":{"gpus":[1],)" + why);
+  for (const std::string command : {R"("pause")", R"("resume")", R"("priority","priority":"low")",
+                                    R"("weight","weight":1)", R"("limit","memory":"1Gi")"}) {
+    EXPECT_EQ(ask(R"({"tenant":1,"command":)" + command + "}"),
+              R"({"ok":true,"result":{"tenant":1,"name":"ml/train",)" + why);
+  }
+  EXPECT_EQ(ask(R"({"command":"status"})"), R"({"ok":true,"result":{"version":"x"}})");
+}
+
 TEST_F(AdminTest, SetChangesWhatIsNamed) {
   done(R"({"command":"set","gpu":1,"mode":"serial"})", "set 1 serial 20000000 auto;");
   done(R"({"command":"set","gpu":1,"turn_s":30,"window_ms":2.5})",

@@ -17,7 +17,11 @@ bool Capacity::poll(const Poll& poll) {
   const bool is_still = last_ && last_->used == poll.used && last_->moves == poll.moves;
   last_ = poll;
   still_ = is_still ? still_ + 1 : 0;
-  const std::uint64_t other = less(poll.used, poll.claimed);
+  // What is kept for a client that has yet to take it is neither used nor free: as long as the
+  // rest can be as it was, it is.
+  const std::uint64_t least = less(poll.used, poll.claimed);
+  const std::uint64_t most = less(poll.used, less(poll.claimed, poll.early));
+  const std::uint64_t other = std::clamp(other_, least, most);
   const int needed = other > other_ ? kStillPollsForMore : kStillPollsForLess;
   if (still_ < needed || size_ == 0) return false;
   if (poll.processes > 0) {

@@ -17,6 +17,7 @@ class Capacity {
   struct Poll {
     std::uint64_t used = 0;       // of the GPU, by anybody
     std::uint64_t claimed = 0;    // of that, by clients
+    std::uint64_t early = 0;      // of what is claimed: may not be used yet
     std::uint64_t processes = 0;  // clients with memory there, and so with a context
     std::uint64_t moves = 0;      // another number whenever `claimed` has changed
   };

@@ -60,6 +60,19 @@ TEST(Capacity, NothingIsMeasuredWhileMemoryMoves) {
   EXPECT_EQ(capacity.bytes(), kSize);
 }
 
+TEST(Capacity, WhatMayNotBeThereYetIsNotTakenFromOthers) {
+  Capacity capacity(kSize);
+  settle(capacity, {.used = 2 * kGiB});
+  EXPECT_FALSE(settle(capacity, {.used = 2 * kGiB, .claimed = 5 * kGiB, .early = 5 * kGiB}));
+  EXPECT_FALSE(settle(capacity, {.used = 7 * kGiB, .claimed = 5 * kGiB, .early = 5 * kGiB}))
+      << "it has come";
+  EXPECT_EQ(capacity.other(), 2 * kGiB);
+  EXPECT_TRUE(settle(capacity, {.used = 8 * kGiB, .claimed = 5 * kGiB, .early = 5 * kGiB}));
+  EXPECT_EQ(capacity.other(), 3 * kGiB) << "more than it can be";
+  EXPECT_TRUE(settle(capacity, {.used = kGiB, .claimed = 5 * kGiB, .early = 5 * kGiB}));
+  EXPECT_EQ(capacity.other(), kGiB);
+}
+
 TEST(Capacity, SmallChangesAreIgnored) {
   Capacity capacity(kSize);
   EXPECT_FALSE(settle(capacity, {.used = 16 * kMiB - 1}));

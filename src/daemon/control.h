@@ -3,6 +3,7 @@
 // clients that it concerns.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ class Control : public NodeControl {
   void set_slots(const SlotChange& change) override;
   void pause(core::TenantId tenant) override { set_paused(tenant, true); }
   void resume(core::TenantId tenant) override { set_paused(tenant, false); }
+  std::optional<Unsaved> unsaved() override { return node_.unsaved(); }
 
  private:
   void set_paused(core::TenantId tenant, bool paused);

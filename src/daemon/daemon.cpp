@@ -48,19 +48,22 @@ tl::expected<UniqueFd, std::string> listen_for_metrics(const Options& options) {
 }
 
 // As many clients as there are descriptors for, if each needs so many and other things `reserved`.
-std::size_t clients_max(std::size_t fds_per_client, std::size_t reserved) {
+Sessions::Places places_for(std::size_t fds_per_client, std::size_t reserved) {
   const Result<std::uint64_t> files = os::raise_open_files();
   if (!files) {
     log(Level::warning, "the limit of open files is unknown", {{"error", files.error().message()}});
-    return kClientsMax;
+    return {kClientsMax, kSharedFilesMax};
   }
+  const std::size_t shared = std::min<std::uint64_t>(*files / kSharedFilesPart, kSharedFilesMax);
+  reserved += shared;
   const std::uint64_t spare = *files > reserved ? *files - reserved : 0;
   const std::size_t clients = std::min<std::uint64_t>(spare / fds_per_client, kClientsMax);
   if (clients < kClientsMax) {
-    log(Level::warning, "the limit of open files allows fewer clients than usual",
+    log(Level::warning,
+        "the hard limit of open files allows fewer clients than usual: those beyond do not share",
         {{"files", *files}, {"clients", clients}, {"usual", kClientsMax}});
   }
-  return clients;
+  return {clients, shared};
 }
 
 // It may be a mistake, or a GPU that a client will name.
@@ -70,6 +73,16 @@ void warn_of_unknown(const GpuMemory& memory, const GpuTable& gpus) {
     log(Level::warning, "--gpu-memory names a GPU that was not found",
         {{"gpu", uuid_text("GPU", uuid)}});
   }
+}
+
+void be_urgent() {
+  const Result<void> urgent = os::set_niceness(kNiceness);
+  if (urgent) return;
+  const int niceness = os::niceness();
+  log(niceness > 0 ? Level::warning : Level::debug,
+      niceness > 0 ? "less urgent than ordinary programs: GPUs may be idle while it waits for them"
+                   : "not more urgent than others",
+      {{"niceness", niceness}, {"error", urgent.error().message()}});
 }
 
 std::optional<std::vector<Gpu>> look_for_gpus() {
@@ -96,7 +109,7 @@ tl::expected<Daemon::Parts, std::string> Daemon::make_parts(const Options& optio
   std::string remark;
   Result<SavedState> saved = load_state(options.folder, remark);
   if (!saved) {
-    return Problem("cannot read " + options.folder + "/state.json: " + saved.error().message());
+    return Problem("cannot read " + state_path(options.folder) + ": " + saved.error().message());
   }
   log_lines(Level::warning, "saved settings", remark);
   forget_ended_processes(saved->tenants);
@@ -107,8 +120,8 @@ tl::expected<Daemon::Parts, std::string> Daemon::make_parts(const Options& optio
   if (!metrics) return Problem(metrics.error());
   const std::size_t for_visitors = options.exit_when_unused ? kFdsPerVisitor : 0;
   const HostPlan plan = plan_for_this_machine(options.host_memory_bytes);
-  const std::size_t most =
-      clients_max(kFdsPerClient + for_visitors, kFdsReserved + plan.segments * kFdsPerHostSegment);
+  const Sessions::Places places =
+      places_for(kFdsPerClient + for_visitors, kFdsReserved + plan.segments * kFdsPerHostSegment);
   // The threads that it starts take no signals: those are blocked by now.
   return Parts{std::move(*loop),
                std::move(*signals),
@@ -116,7 +129,7 @@ tl::expected<Daemon::Parts, std::string> Daemon::make_parts(const Options& optio
                std::move(*saved),
                std::move(ids),
                std::move(*self),
-               most,
+               places,
                make_host_pool(plan),
                std::move(*metrics)};
 }
@@ -149,8 +162,8 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
       host_(std::move(parts.host)),
       messages_(node_, *host_,
                 gpus ? Messages::Teachers::administrators : Messages::Teachers::anybody, self_),
-      visitors_(loop_, std::min(parts.clients_max, kVisitorsMax)),
-      sessions_(loop_, node_, *host_, messages_, parts.clients_max,
+      visitors_(loop_, std::min(parts.places.clients, kVisitorsMax)),
+      sessions_(loop_, node_, *host_, messages_, parts.places,
                 options.exit_when_unused ? &visitors_ : nullptr),
       control_(loop_, node_, *host_, sessions_),
       control_socket_(loop_, control_, self_, Asker::administrator),
@@ -164,6 +177,7 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
   if (!gpus) return;
   std::string remarks;
   memory_watch_ = MemoryWatch::start(*gpus, kMemoryPoll, remarks);
+  memory_heard_ = os::monotonic_now();
   log_lines(Level::warning, "watching the memory of GPUs", remarks);
   for (Gpu& gpu : *gpus) {
     node_.add_gpu(start_, std::move(gpu), Node::Origin::found, sessions_.effects());
@@ -173,16 +187,38 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
 
 Result<void> Daemon::watch_memory() {
   if (!memory_watch_) return {};
-  return loop_.add(memory_watch_->fd(), EPOLLIN, [this](std::uint32_t) {
-    for (const MemoryWatch::Reading& reading : memory_watch_->take()) {
-      const auto gpu = node_.gpus().find(reading.gpu);
-      if (!gpu) continue;
-      node_.note_busy(*gpu, reading.busy_part);
-      node_.note_processes(*gpu, reading.processes);
-      node_.measure(loop_.now(), *gpu, reading.free_bytes, sessions_.effects());
-    }
-    sessions_.settle();
-  });
+  return loop_.add(memory_watch_->fd(), EPOLLIN, [this](std::uint32_t) { on_readings(); });
+}
+
+void Daemon::on_readings() {
+  memory_heard_ = loop_.now();
+  for (const MemoryWatch::Reading& reading : memory_watch_->take()) {
+    const auto gpu = node_.gpus().find(reading.gpu);
+    if (!gpu) continue;
+    const auto& free_bytes = reading.free_bytes;
+    node_.note_answer(loop_.now(), *gpu,
+                      free_bytes ? std::nullopt : std::optional(free_bytes.error()));
+    node_.note_busy(*gpu, reading.busy_part);
+    node_.note_processes(*gpu, reading.processes);
+    if (free_bytes) node_.measure(loop_.now(), *gpu, *free_bytes, sessions_.effects());
+  }
+  sessions_.settle();
+}
+
+std::optional<Instant> Daemon::silence_deadline() const {
+  if (!memory_watch_) return std::nullopt;
+  return memory_heard_ + kMemoryPoll + kGpuSilence;
+}
+
+// The watch would have told something by now, had it not been kept by a call of NVML.
+void Daemon::note_silence(Instant now) {
+  memory_heard_ = now;  // not to be looked at in each round
+  const std::optional<UuidBytes> asked = memory_watch_->asked();
+  const auto gpu = asked ? node_.gpus().find(*asked) : std::nullopt;
+  if (!gpu) return;
+  node_.note_answer(now, *gpu, "NVML does not return");
+  node_.note_busy(*gpu, std::nullopt);
+  node_.note_processes(*gpu, std::nullopt);
 }
 
 // Without it everything works but annotations: that is said, and is no reason to stop.
@@ -225,10 +261,7 @@ Result<void> Daemon::start() {
   NVS_TRY(plugin_socket_.listen(folder_.take_plugin_socket()));
   NVS_TRY(serve_metrics());
   watch_pods();
-  const Result<void> urgent = os::set_niceness(kNiceness);
-  if (!urgent) {
-    log(Level::debug, "not more urgent than others", {{"error", urgent.error().message()}});
-  }
+  be_urgent();
   return {};
 }
 
@@ -239,6 +272,12 @@ tl::expected<void, std::string> Daemon::run() {
        {"version", NVS_VERSION},
        {"pid", ::getpid()}});
   manager_.tell("READY=1");
+  auto done = run_until_stopped();
+  make_way();
+  return done;
+}
+
+tl::expected<void, std::string> Daemon::run_until_stopped() {
   while (!is_stopping_) {
     const Result<void> round = loop_.run_round(next_deadline());
     if (!round) return Problem("the event loop failed: " + round.error().message());
@@ -256,6 +295,7 @@ std::optional<Instant> Daemon::next_deadline() const {
   consider(sessions_.next_deadline());
   consider(http_.next_deadline());
   consider(unused_deadline());
+  consider(silence_deadline());
   if (watchdog_) consider(watchdog_at_);
   return earliest;
 }
@@ -272,6 +312,7 @@ void Daemon::on_deadlines() {
   if (has_come(node_.sample_deadline())) node_.sample(now);
   if (has_come(sessions_.next_deadline())) sessions_.on_deadline();
   if (has_come(http_.next_deadline())) http_.on_deadline(now);
+  if (has_come(silence_deadline())) note_silence(now);
   if (watchdog_ && has_come(watchdog_at_)) {
     manager_.tell("WATCHDOG=1");
     watchdog_at_ = now + *watchdog_;
@@ -283,7 +324,7 @@ void Daemon::on_deadlines() {
 
 void Daemon::stop_unless_awaited(Instant now) {
   const std::optional<pid_t> pid = find_run_process(options_.folder);
-  if (!pid) return stop("every program that came has ended");
+  if (!pid) return stop_unless_visited(now);
   // It is looked for again and again, and may be another one each time.
   if (!is_awaited_) {
     log(Level::info, "nobody uses the daemon, but something of an nvshare run still lives",
@@ -291,6 +332,17 @@ void Daemon::stop_unless_awaited(Instant now) {
   }
   is_awaited_ = true;
   usage_.postpone(now);
+}
+
+// To look at all processes takes a while, in which an nvshare run may have found this daemon.
+void Daemon::stop_unless_visited(Instant now) {
+  if (!sessions_.close_entrance()) return stop("every program that came has ended");
+  log(Level::info, "somebody came at the last moment: staying");
+  usage_.postpone(now);
+  auto socket = folder_.listen_for_tenants();
+  if (!socket) return log(Level::error, "nobody else can come", {{"error", socket.error()}});
+  const Result<void> listens = sessions_.listen(std::move(*socket));
+  if (!listens) log(Level::error, "nobody else can come", {{"error", listens.error().message()}});
 }
 
 std::optional<Instant> Daemon::unused_deadline() const {
@@ -309,6 +361,13 @@ void Daemon::stop(const char* why) {
   manager_.tell("STOPPING=1");
   sessions_.stop();
   folder_.remove_sockets();
+}
+
+// What the next daemon needs to start. This process may live on for long: one of whose threads the
+// driver keeps cannot even be killed, and has its descriptors until then.
+void Daemon::make_way() {
+  http_.stop();
+  folder_.unlock();
 }
 
 }  // namespace nvs::daemon

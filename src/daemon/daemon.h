@@ -54,7 +54,7 @@ class Daemon {
     SavedState saved;
     TenantIds ids;
     Peer self;
-    std::size_t clients_max;
+    Sessions::Places places;
     std::unique_ptr<HostPool> host;
     UniqueFd metrics;  // listens, if it is wanted
   };
@@ -63,17 +63,23 @@ class Daemon {
   static tl::expected<Parts, std::string> make_parts(const Options& options);
   Result<void> start();
   Result<void> watch_memory();
+  void on_readings();
   void watch_pods();
   Result<void> serve_metrics();
 
+  tl::expected<void, std::string> run_until_stopped();
   std::optional<Instant> next_deadline() const;
   void on_deadlines();
+  std::optional<Instant> silence_deadline() const;
+  void note_silence(Instant now);
   void on_signal();
   bool is_used() const { return sessions_.count() > 0 || visitors_.count() > 0; }
   // When the daemon ends because nobody uses it, if it may.
   std::optional<Instant> unused_deadline() const;
   void stop_unless_awaited(Instant now);
+  void stop_unless_visited(Instant now);
   void stop(const char* why);
+  void make_way();
 
   Options options_;
   os::EventLoop loop_;
@@ -97,6 +103,7 @@ class Daemon {
   Web web_;
   HttpServer http_;
   std::unique_ptr<MemoryWatch> memory_watch_;  // nothing where NVML does not tell
+  Instant memory_heard_;                       // when it last told something
   std::unique_ptr<PodFeed> pods_;              // nothing where nobody watches
   bool is_awaited_ = false;  // nobody uses it but a run's processes may, and the log says so
   bool is_stopping_ = false;

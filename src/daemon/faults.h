@@ -13,6 +13,10 @@ namespace nvs::daemon {
 inline constexpr Fault kTooMany{wire::GoodbyeReason::too_many, "the daemon has too many clients"};
 inline constexpr Fault kTenantTooMany{wire::GoodbyeReason::too_many,
                                       "its tenant has too many clients"};
+inline constexpr Fault kOriginTooMany{wire::GoodbyeReason::too_many,
+                                      "its container or user has too many clients"};
+inline constexpr Fault kOriginTooOften{wire::GoodbyeReason::too_many,
+                                       "its container or user connects too often"};
 inline constexpr Fault kNoHello{wire::GoodbyeReason::garbage, "it did not say Hello in time"};
 inline constexpr Fault kNotHello{wire::GoodbyeReason::garbage, "its first message is not Hello"};
 inline constexpr Fault kUngreetedTooMany{wire::GoodbyeReason::too_many,

@@ -2,12 +2,18 @@
 #include "daemon/folder.h"
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/instant.h"
+#include "base/log.h"
 #include "base/result.h"
+#include "daemon/limits.h"
+#include "os/clock.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
 #include "wire/messages.h"
@@ -21,6 +27,7 @@ constexpr const char* kLock = "lock";
 constexpr mode_t kFolderMode = 0755;
 constexpr mode_t kForOwner = 0600;
 constexpr mode_t kForAll = 0666;
+constexpr auto kFolderLookEvery = std::chrono::milliseconds(5);
 
 using Problem = tl::unexpected<std::string>;
 
@@ -47,11 +54,32 @@ tl::expected<void, std::string> make_safe_folder(const std::string& path, uid_t 
   return {};
 }
 
+bool is_held(const Result<UniqueFd>& lock) { return !lock && lock.error().sys == EWOULDBLOCK; }
+
+bool is_served(const std::string& folder) {
+  return os::connect_unix(folder + "/" + wire::kTenantSocket, os::SocketKind::packets).has_value();
+}
+
+// A daemon that ends, or was killed, closes its sockets first and gives its memory back before it
+// lets go of the folder. Who finds nobody listening in between starts the next one.
+Result<UniqueFd> lock_once_left(const std::string& path, const std::string& folder) {
+  Result<UniqueFd> lock = os::lock_file(path);
+  if (!is_held(lock) || is_served(folder)) return lock;
+  log(Level::info, "another nvshare-scheduler has the folder and does not listen: waiting for it",
+      {{"folder", folder}});
+  const Instant end = os::monotonic_now() + kFolderWait;
+  while (is_held(lock) && os::monotonic_now() < end && !is_served(folder)) {
+    std::this_thread::sleep_for(kFolderLookEvery);
+    lock = os::lock_file(path);
+  }
+  return lock;
+}
+
 tl::expected<UniqueFd, std::string> take_lock(const std::string& folder) {
   const std::string path = folder + "/" + kLock;
-  Result<UniqueFd> lock = os::lock_file(path);
+  Result<UniqueFd> lock = lock_once_left(path, folder);
   if (lock) return std::move(*lock);
-  if (lock.error().sys == EWOULDBLOCK) {
+  if (is_held(lock)) {
     return Problem("another nvshare-scheduler uses the folder " + folder +
                    ": stop it, or choose another with --folder");
   }
@@ -78,8 +106,8 @@ tl::expected<Folder, std::string> Folder::open(const std::string& path, uid_t se
   if (!lock) return Problem(lock.error());
   folder.lock_ = std::move(*lock);
   // Root's daemon serves all users, one of a user serves that user.
-  const mode_t tenant_mode = self == 0 ? kForAll : kForOwner;
-  auto tenant = listen(path + "/" + wire::kTenantSocket, os::SocketKind::packets, tenant_mode);
+  folder.tenant_mode_ = self == 0 ? kForAll : kForOwner;
+  auto tenant = folder.listen_for_tenants();
   if (!tenant) return Problem(tenant.error());
   folder.tenant_socket_ = std::move(*tenant);
   auto admin = listen(path + "/" + wire::kAdminSocket, os::SocketKind::stream, kForOwner);
@@ -89,6 +117,10 @@ tl::expected<Folder, std::string> Folder::open(const std::string& path, uid_t se
   if (!plugin) return Problem(plugin.error());
   folder.plugin_socket_ = std::move(*plugin);
   return folder;
+}
+
+tl::expected<UniqueFd, std::string> Folder::listen_for_tenants() const {
+  return listen(path_ + "/" + wire::kTenantSocket, os::SocketKind::packets, tenant_mode_);
 }
 
 void Folder::remove_sockets() const {

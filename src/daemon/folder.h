@@ -25,14 +25,20 @@ class Folder {
   UniqueFd take_admin_socket() { return std::move(admin_socket_); }
   UniqueFd take_plugin_socket() { return std::move(plugin_socket_); }
 
+  // Another one for tenants, in place of the one that was taken.
+  tl::expected<UniqueFd, std::string> listen_for_tenants() const;
+
   // On a clean stop, so that nobody finds a socket without anyone behind it. The folders stay:
   // containers have tenant/ mounted, and must find the next daemon's socket in the same one.
   void remove_sockets() const;
+  // Another daemon may have the folder. Nothing is written there afterwards.
+  void unlock() { lock_.reset(); }
 
  private:
   Folder() = default;
 
   std::string path_;
+  mode_t tenant_mode_ = 0;
   UniqueFd lock_;
   UniqueFd tenant_socket_;
   UniqueFd admin_socket_;

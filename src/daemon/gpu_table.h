@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "base/instant.h"
 #include "core/ids.h"
 #include "core/policy.h"
 #include "nvml/gpus.h"
@@ -16,6 +18,9 @@ namespace nvs::daemon {
 struct GpuEntry {
   Gpu gpu;
   core::GpuPolicy policy;  // as it is in force
+  // Why NVML says nothing about it any more, and since when; nothing: it does, or never did.
+  std::optional<std::string> nvml_error = {};
+  Instant silent_since = {};
 };
 
 class GpuTable {

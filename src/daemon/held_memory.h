@@ -20,6 +20,7 @@ struct HeldMemory {
   // Of managed: is not told as resident, and may be on the GPU all the same until somebody needs
   // its room.
   std::uint64_t loose = 0;
+  std::uint64_t early = 0;  // of fixed: may not be on the GPU yet
 
   std::uint64_t allocated() const { return resident + away + fixed; }
   std::uint64_t on_gpu() const { return resident + fixed; }
@@ -35,6 +36,7 @@ struct HeldMemory {
     copied_in += other.copied_in;
     managed += other.managed;
     loose += other.loose;
+    early += other.early;
     return *this;
   }
   HeldMemory& operator-=(const HeldMemory& other) {
@@ -48,6 +50,7 @@ struct HeldMemory {
     copied_in -= other.copied_in;
     managed -= other.managed;
     loose -= other.loose;
+    early -= other.early;
     return *this;
   }
   bool operator==(const HeldMemory&) const = default;

@@ -3,8 +3,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <iterator>
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -12,6 +10,7 @@
 
 #include "daemon/host_setup.h"
 #include "daemon/test_client.h"
+#include "daemon/test_files.h"
 #include "os/shared_mapping.h"
 
 namespace nvs::daemon {
@@ -21,11 +20,6 @@ constexpr std::uint64_t kPoolSegment = wire::kHostSegmentUnit;
 constexpr HostPlan kPoolPlan{8 * kPoolSegment, kPoolSegment, 8, 2};
 constexpr core::ClientId kPoolFirst{1}, kPoolSecond{2};
 constexpr core::TenantId kTenant{1}, kOtherTenant{2};
-
-std::ptrdiff_t open_files() {
-  const std::filesystem::directory_iterator files("/proc/self/fd");
-  return std::distance(begin(files), end(files));
-}
 
 std::uint64_t bytes_made(int fd) {
   struct stat status {};

@@ -13,9 +13,14 @@
 
 namespace nvs::daemon {
 
-HttpServer::~HttpServer() {
+HttpServer::~HttpServer() { stop(); }
+
+void HttpServer::stop() {
   if (listener_) loop_.remove(listener_.get());
+  listener_.reset();
+  accept_again_.reset();
   for (const auto& [fd, connection] : connections_) loop_.remove(fd);
+  connections_.clear();
 }
 
 Result<void> HttpServer::listen(UniqueFd listener) {

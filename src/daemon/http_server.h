@@ -27,6 +27,8 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   Result<void> listen(UniqueFd listener);
+  // Nobody is served any more, and the port is free.
+  void stop();
 
   // When on_deadline() has something to do.
   std::optional<Instant> next_deadline() const;

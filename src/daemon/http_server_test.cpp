@@ -87,6 +87,16 @@ TEST_F(HttpServerTest, AnswersAndEnds) {
   EXPECT_FALSE(server_.next_deadline());
 }
 
+TEST_F(HttpServerTest, AnotherCanHaveThePortOnceItIsStopped) {
+  const UniqueFd client = connect();
+  until_count(1);
+  EXPECT_FALSE(os::listen_tcp({"127.0.0.1", port_}));
+  server_.stop();
+  EXPECT_TRUE(os::listen_tcp({"127.0.0.1", port_}));
+  EXPECT_TRUE(has_ended(client));
+  EXPECT_FALSE(server_.next_deadline());
+}
+
 TEST_F(HttpServerTest, AnswersWhoSaysAtOnceThatNothingMoreComes) {
   const UniqueFd client = connect();
   say(client, "GET / HTTP/1.1\r\n\r\n");

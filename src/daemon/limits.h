@@ -16,8 +16,15 @@ namespace nvs::daemon {
 inline constexpr std::size_t kClientsMax = 4096;
 // Of one tenant, so that one cannot take the places of all.
 inline constexpr std::size_t kTenantClientsMax = 1024;
-// Each may be a tenant of its own, and those have the file of their account.
-inline constexpr std::size_t kFdsPerClient = 3;
+// Of one container, or outside of containers of one user, who can be many tenants; and how often
+// they come, once as many as that have come at once. Programs that use a GPU begin more slowly.
+inline constexpr std::size_t kOriginClientsMax = kTenantClientsMax;
+inline constexpr std::int64_t kVisitsPerSecond = 50;
+// Those that have gone are kept in mind until there are so many.
+inline constexpr std::size_t kOriginsKept = 64;
+// Each may be a tenant of its own, and those have the file of their account; and a copy of shared
+// memory's may be on the way to it.
+inline constexpr std::size_t kFdsPerClient = 4;
 static_assert(kTenantClientsMax <= wire::kAccountSlots);
 // For everything else: the loop, listening sockets, administrators, who asks over HTTP, files.
 inline constexpr std::size_t kFdsReserved = 128;
@@ -115,11 +122,18 @@ inline constexpr std::size_t kVisitorsMax = 1024;
 inline constexpr std::size_t kFdsPerVisitor = 1;
 inline constexpr Duration kUnusedGrace = Duration::from_s(2);
 inline constexpr Duration kUnusedAtFirst = Duration::from_s(10);
+// For a folder that another daemon is about to leave. `nvshare run` waits five seconds for one that
+// it has started.
+inline constexpr Duration kFolderWait = Duration::from_s(4);
 // Of a process, when it is asked whether it belongs to a run. The kernel allows less.
 inline constexpr std::size_t kEnvironmentBytesMax = std::size_t{8} << 20U;
 
 // How often NVML is asked what is free of GPUs' memory, and from what difference on it counts.
 inline constexpr Duration kMemoryPoll = Duration::from_s(1);
+// NVML answers within milliseconds, or never if the driver hangs. After this it is said that a GPU
+// does not answer, and so long it is waited for at the end.
+inline constexpr Duration kGpuSilence = Duration::from_s(5);
+inline constexpr Duration kMemoryWatchEnd = Duration::from_s(1);
 // Polls in a row like the one before until it is believed that others have more of it, or less.
 inline constexpr int kStillPollsForMore = 3;
 inline constexpr int kStillPollsForLess = 1;
@@ -152,11 +166,13 @@ inline constexpr unsigned kHostThreadsMax = 8;
 // A segment, and its copy on the way to a client that does not read.
 inline constexpr std::size_t kFdsPerHostSegment = 2;
 
-// More urgent than tenants' threads: while the daemon waits for a processor, a GPU is idle.
-// Descriptors of GPU memory that clients share: of all, and of one.
-inline constexpr std::size_t kSharedFilesMax = 2048;
-inline constexpr std::size_t kSharedFilesOfClientMax = wire::kSharedChunksMax;
+// Descriptors of GPU memory that clients share: of all, or this part of what the system allows if
+// that is less; and of one tenant, so that one cannot take the places of all.
+inline constexpr std::size_t kSharedFilesMax = 8 * std::size_t{wire::kSharedChunksMax};
+inline constexpr std::size_t kSharedFilesPart = 8;
+inline constexpr std::size_t kSharedFilesOfTenantMax = wire::kSharedChunksMax;
 
+// More urgent than tenants' threads: while the daemon waits for a processor, a GPU is idle.
 inline constexpr int kNiceness = -10;
 
 }  // namespace nvs::daemon

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "daemon/daemon.h"
+#include "daemon/memory_watch.h"
 #include "daemon/options.h"
 #include "os/signals.h"
 
@@ -66,5 +67,8 @@ int run(std::vector<std::string> arguments) {
 }  // namespace nvs::daemon
 
 int main(int argc, char** argv) {
-  return nvs::daemon::run(std::vector<std::string>(argv + 1, argv + argc));
+  const int code = nvs::daemon::run(std::vector<std::string>(argv + 1, argv + argc));
+  // exit() would have NVML destroy what the thread in it still uses.
+  if (nvs::daemon::MemoryWatch::has_left_thread()) ::_exit(code);
+  return code;
 }

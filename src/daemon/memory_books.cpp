@@ -12,6 +12,7 @@ HeldMemory within(HeldMemory held, std::uint64_t size) {
   if (size == 0) return held;
   held.resident = std::min(held.resident, size);
   held.fixed = std::min(held.fixed, size - held.resident);
+  held.early = std::min(held.early, held.fixed);
   held.away = std::min(held.away, size - held.resident - held.fixed);
   held.clean = std::min(held.clean, held.resident);
   held.loose = std::min(held.loose, size - held.resident - held.fixed);
@@ -44,7 +45,8 @@ void MemoryBooks::use(core::ClientId id, core::TenantId tenant, core::GpuId gpu_
 }
 
 void MemoryBooks::change(Gpu& gpu, Client& client, const HeldMemory& held) {
-  const bool has_moved = held.on_gpu() != client.held.on_gpu() || held.loose != client.held.loose;
+  const bool has_moved = held.on_gpu() != client.held.on_gpu() || held.loose != client.held.loose ||
+                         held.early != client.held.early;
   if (has_moved) ++gpu.moves;
   gpu.processes += held.allocated() > 0 ? 1 : 0;
   gpu.processes -= client.held.allocated() > 0 ? 1 : 0;
@@ -82,6 +84,7 @@ std::optional<std::uint64_t> MemoryBooks::measure(core::GpuId id, std::uint64_t 
   const bool has_changed =
       gpu.capacity.poll({.used = gpu.physical - std::min(gpu.physical, free_bytes),
                          .claimed = gpu.sum.on_gpu() + gpu.sum.loose,
+                         .early = gpu.sum.early,
                          .processes = gpu.processes,
                          .moves = gpu.moves});
   if (!has_changed) return std::nullopt;

@@ -73,6 +73,18 @@ TEST_F(MemoryBooksTest, UnifiedMemoryIsInNobodysWay) {
   EXPECT_EQ(measure(15 * kGiB), 16 * kGiB) << "5 are used, 3 by the client";
 }
 
+TEST_F(MemoryBooksTest, WhatAGraphHasYetToTakeIsKeptForIt) {
+  use(kFirst, kGpu);
+  books_.hold(kFirst, kGpu, {.resident = kGiB});
+  EXPECT_EQ(measure(17 * kGiB), 16 * kGiB) << "3 are used, 1 by the client";
+  books_.hold(kFirst, kGpu, {.resident = kGiB, .fixed = 4 * kGiB, .early = 4 * kGiB});
+  EXPECT_FALSE(measure(17 * kGiB));
+  EXPECT_FALSE(measure(13 * kGiB)) << "it has";
+  books_.hold(kFirst, kGpu, {.resident = kGiB, .fixed = 4 * kGiB});
+  EXPECT_FALSE(measure(13 * kGiB));
+  EXPECT_EQ(books_.capacity(kGpu).bytes(), 16 * kGiB);
+}
+
 TEST_F(MemoryBooksTest, NothingIsMeasuredWhileMemoryMoves) {
   books_.hold(kFirst, kGpu, {.resident = 4 * kGiB});
   books_.measure(kGpu, 14 * kGiB);

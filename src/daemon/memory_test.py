@@ -315,6 +315,16 @@ class Limits(MemoryCase):
         limits = self.status_of()["limits"]
         self.assertEqual(limits["cores"], {"value": "50", "source": "default"})
 
+    def test_a_limit_that_cannot_be_saved_is_in_force_and_a_failure(self):
+        self.start()
+        _, books = self.process(1)
+        (self.folder / "state.json.new").mkdir()  # in the way of what is to be written
+        self.nvsharectl("set", "memory", "4Gi", "test", code=1)
+        self.assertEqual(books.limit(), 4 * GIB)
+        self.daemon.wait_for_log("settings are in force but could not be saved")
+        (self.folder / "state.json.new").rmdir()
+        self.nvsharectl("set", "memory", "5Gi", "test")
+
     def test_what_is_not_understood_changes_nothing(self):
         self.start("--core-limit", "50")
         hostile = b'\xff\n"msg=x'

@@ -4,12 +4,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/test_folder.h"
+#include "base/unique_fd.h"
 
 namespace nvs::daemon {
 namespace {
@@ -25,6 +29,7 @@ class MemoryWatchTest : public ::testing::Test {
     ::unsetenv("NVSHARE_NVML");
     ::unsetenv("NVSHARE_FAKE_NVML_FREE");
     ::unsetenv("NVSHARE_FAKE_NVML");
+    ::unsetenv("NVSHARE_FAKE_NVML_LOST");
     ::unsetenv("NVSHARE_FAKE_NVML_PROCESSES");
     std::filesystem::remove(path_);
   }
@@ -42,6 +47,14 @@ class MemoryWatchTest : public ::testing::Test {
     pollfd ready{watch.fd(), POLLIN, 0};
     EXPECT_EQ(::poll(&ready, 1, 60'000), 1);
     return watch.take();
+  }
+
+  static bool has_thread() {
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::string name;
+      if (std::ifstream(task.path() / "comm") >> name && name == "gpu-memory") return true;
+    }
+    return false;
   }
 
   std::string path_ = ::testing::TempDir() + "nvshare_free_" + std::to_string(::getpid());
@@ -99,6 +112,44 @@ TEST_F(MemoryWatchTest, GpusThatNvmlDoesNotKnowAreLeftOut) {
   const auto readings = wait(*watch);
   ASSERT_EQ(readings.size(), 1U);
   EXPECT_EQ(readings[0].gpu, *parse_uuid(last_));
+}
+
+TEST_F(MemoryWatchTest, AGpuThatIsLostIsTold) {
+  const TestFolder folder;
+  const std::string file = folder.write("lost", "");
+  ::setenv("NVSHARE_FAKE_NVML_LOST", file.c_str(), 1);
+  std::string remarks;
+  const auto watch = MemoryWatch::start({gpu(first_), gpu(last_)}, Duration::from_ms(1), remarks);
+  ASSERT_NE(watch, nullptr);
+  EXPECT_TRUE(wait(*watch).at(0).free_bytes);
+  folder.write("lost", "0");
+  std::vector<MemoryWatch::Reading> readings = wait(*watch);
+  while (readings.at(0).free_bytes) readings = wait(*watch);
+  EXPECT_EQ(readings[0].free_bytes.error(), "Fake Error");
+  EXPECT_FALSE(readings[0].processes);
+  EXPECT_TRUE(readings[1].free_bytes) << "another one";
+  folder.write("lost", "");
+  while (!wait(*watch).at(0).free_bytes) {
+  }
+}
+
+// A call that hangs: it reads a pipe into which nothing is written.
+TEST_F(MemoryWatchTest, AThreadThatNvmlKeepsIsLeftBehind) {
+  std::filesystem::remove(path_);
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  std::string remarks;
+  auto watch = MemoryWatch::start({gpu(first_), gpu(last_)}, Duration::from_ms(1), remarks);
+  ASSERT_NE(watch, nullptr);
+  UniqueFd pipe{::open(path_.c_str(), O_WRONLY | O_CLOEXEC)};  // once the other end is open
+  EXPECT_EQ(watch->asked(), parse_uuid(first_));
+  EXPECT_FALSE(MemoryWatch::has_left_thread());
+  watch.reset();
+  EXPECT_TRUE(MemoryWatch::has_left_thread());
+  EXPECT_TRUE(has_thread());
+  // When the call returns after all, what the thread uses is still there.
+  write(5);
+  pipe.reset();
+  while (has_thread()) std::this_thread::yield();
 }
 
 TEST_F(MemoryWatchTest, WithoutNvmlThereIsNoWatch) {

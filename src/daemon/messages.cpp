@@ -49,7 +49,8 @@ HeldMemory held_memory(const wire::Holds& holds) {
           .copied_out = holds.copied_out,
           .copied_in = holds.copied_in,
           .managed = holds.managed,
-          .loose = holds.managed - told};
+          .loose = holds.managed - told,
+          .early = holds.early};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "daemon/node.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include <unistd.h>
@@ -210,6 +211,19 @@ void Node::set_paused(Instant now, core::TenantId tenant, bool paused, Effects& 
   save();
 }
 
+void Node::note_answer(Instant now, core::GpuId gpu, const std::optional<std::string>& error) {
+  GpuEntry& entry = gpus_.at(gpu);
+  if (error == entry.nvml_error) return;
+  if (!entry.nvml_error) entry.silent_since = now;
+  entry.nvml_error = error;
+  if (error) {
+    log(Level::warning, "a GPU does not answer", {{"gpu", entry.gpu.uuid}, {"error", *error}});
+  } else {
+    log(Level::info, "a GPU answers again",
+        {{"gpu", entry.gpu.uuid}, {"after_ms", (now - entry.silent_since).ns() / 1'000'000}});
+  }
+}
+
 void Node::measure(Instant now, core::GpuId gpu, std::uint64_t free_bytes, Effects& effects) {
   const auto capacity = memory_.measure(gpu, free_bytes);
   if (!capacity) return;
@@ -244,9 +258,14 @@ void Node::forget_ended_tenants() {
 void Node::save() {
   forget_ended_tenants();
   const Result<void> saved = save_state(options_.folder, saved_);
+  unsaved_.reset();
   if (saved) return;
+  const Error& error = saved.error();
+  unsaved_ =
+      Unsaved{.file = state_path(options_.folder),
+              .error = error.sys == 0 ? error.what : std::generic_category().message(error.sys)};
   log(Level::error, "settings are in force but could not be saved: a restart would lose them",
-      {{"folder", options_.folder}, {"error", saved.error().message()}});
+      {{"folder", options_.folder}, {"error", error.message()}});
 }
 
 }  // namespace nvs::daemon

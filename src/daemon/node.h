@@ -32,6 +32,7 @@
 #include "daemon/tenant_ids.h"
 #include "daemon/trace.h"
 #include "daemon/troubles.h"
+#include "daemon/unsaved.h"
 #include "kube/update.h"
 
 namespace nvs::daemon {
@@ -77,6 +78,9 @@ class Node {
   void set_limits(Instant now, core::TenantId tenant, const LimitChange& change, Effects& effects);
   void set_paused(Instant now, core::TenantId tenant, bool paused, Effects& effects);
 
+  // Whether what was set is in the file, since it was last written.
+  const std::optional<Unsaved>& unsaved() const { return unsaved_; }
+
   // From now on the API server is asked who is in which pod.
   void watch_pods();
   void update_pods(Instant now, const kube::Update& update, Effects& effects);
@@ -86,6 +90,8 @@ class Node {
   void hold(Instant now, core::ClientId client, core::GpuId gpu, const HeldMemory& told);
   // It has lost its contexts there, and so much stays until it ends: said in the log, once.
   void note_fault(core::ClientId client, core::GpuId gpu, std::uint64_t fixed_bytes);
+  // What NVML says in place of an answer about it; nothing: it answers. A change is logged.
+  void note_answer(Instant now, core::GpuId gpu, const std::optional<std::string>& error);
   // How busy the GPU itself says that it was lately, if it does.
   void note_busy(core::GpuId gpu, std::optional<double> part) { shares_.note_busy(gpu, part); }
   // Who has its memory, by NVML, if that tells.
@@ -150,6 +156,7 @@ class Node {
 
   Options options_;
   SavedState saved_;
+  std::optional<Unsaved> unsaved_;  // nothing: all of that is in the file
   TenantIds ids_;
   std::size_t saved_most_;  // above so many tenants in it, those that are gone are looked for
   Instant start_;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
-#include <iterator>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -9,6 +7,7 @@
 #include "base/test_folder.h"
 #include "daemon/limits.h"
 #include "daemon/node.h"
+#include "daemon/test_files.h"
 #include "wire/memory_account.h"
 
 namespace nvs::daemon {
@@ -48,10 +47,6 @@ class NodeLimitsTest : public ::testing::Test {
   }
   TenantAccounts::Place account(int client) {
     return *node_->open_account(core::ClientId{static_cast<std::uint64_t>(client)});
-  }
-  static std::size_t open_files() {
-    const std::filesystem::directory_iterator files("/proc/self/fd");
-    return static_cast<std::size_t>(std::distance(begin(files), end(files)));
   }
   bool status_has(const std::string& text) {
     return node_->status(kStart, {}).find(text) != std::string::npos;
@@ -279,7 +274,7 @@ class ManyTenantsTest : public NodeLimitsTest {
 
 TEST_F(ManyTenantsTest, LeaveNothingBehind) {
   start();
-  const std::size_t at_first = open_files();
+  const std::ptrdiff_t at_first = open_files();
   for (int client = 1; client <= kClients; ++client) {
     come(client);
     while (draw(2) == 0) resize(draw_living()->second);

@@ -29,7 +29,8 @@ NodeLabels Node::labels(Instant now) const {
   for (const GpuEntry& entry : gpus_.entries()) {
     const Capacity& capacity = memory_.capacity(static_cast<core::GpuId>(labels.gpus.size()));
     labels.gpus.push_back({entry.gpu.uuid, entry.gpu.name, entry.gpu.is_mig, entry.gpu.mps_active,
-                           capacity.size(), capacity.visible(), capacity.other()});
+                           capacity.size(), capacity.visible(), capacity.other(),
+                           entry.nvml_error});
   }
   for (const auto& [id, name] : clients_.departed()) labels.tenants[id].name = name;
   for (const auto& [id, tenant] : clients_.tenants()) {
@@ -56,7 +57,8 @@ ClaimedMemory Node::claim_of(core::ClientId id, core::GpuId gpu) const {
   ClaimedMemory claim{.pid = client.pid, .tenant = client.tenant};
   const auto told = client.memory_bytes.find(gpu);
   if (const auto held = memory_.held(id, gpu)) {
-    claim.bytes = held->managed == 0 ? std::optional(held->on_gpu()) : std::nullopt;
+    claim.bytes =
+        held->managed == 0 && held->early == 0 ? std::optional(held->on_gpu()) : std::nullopt;
   } else if (told != client.memory_bytes.end()) {
     claim.bytes = told->second;
   }
@@ -102,7 +104,7 @@ void Node::add_limits(NodeLabels& labels, Instant now, const core::NodeView& vie
                               tenant.annotation_errors.end());
     for (const core::TenantOnGpu& use : seen.gpus) {
       const auto share = [&](Duration span) {
-        return shares_.share(seen.tenant, use.gpu, now, use.used, span);
+        return shares_.share(seen.tenant, use.gpu, now, use.had, span);
       };
       named.shares[use.gpu] = {share(kShareShort), share(kShareLong)};
       if (core::index_of(use.gpu) >= gpus_.entries().size()) continue;

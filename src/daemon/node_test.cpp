@@ -46,6 +46,37 @@ class NodeTest : public ::testing::Test {
   Effects effects_;
 };
 
+TEST_F(NodeTest, WhatCannotBeSavedIsInForceAndSaysWhy) {
+  Node node(options_, {}, kStart);
+  const auto gpu = node.add_gpu(kStart, gpu_with(kUuid), Node::Origin::found, effects_);
+  ASSERT_TRUE(gpu);
+  const std::string file = options_.folder + "/state.json";
+  std::filesystem::create_directory(file + ".new");  // in the way of what is to be written
+  node.set_policy(kStart, *gpu, {.mode = core::Mode::serial, .turn = {}}, effects_);
+  EXPECT_EQ(node.gpus().at(*gpu).policy.mode, core::Mode::serial);
+  ASSERT_TRUE(node.unsaved());
+  EXPECT_EQ(node.unsaved()->file, file);
+  EXPECT_EQ(node.unsaved()->error, "Is a directory");
+  std::filesystem::remove(file + ".new");
+  node.set_policy(kStart, *gpu, {.mode = core::Mode::serial, .turn = {}}, effects_);
+  EXPECT_FALSE(node.unsaved());
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+TEST_F(NodeTest, AGpuThatDoesNotAnswerIsShown) {
+  Node node(options_, {}, kStart);
+  const auto gpu = node.add_gpu(kStart, gpu_with(kUuid), Node::Origin::found, effects_);
+  ASSERT_TRUE(gpu);
+  const auto shows = [&node](const std::string& text) {
+    return node.status(kStart, {}).find("\"nvml_error\":" + text) != std::string::npos;
+  };
+  EXPECT_TRUE(shows("null"));
+  node.note_answer(kStart, *gpu, "GPU is lost");
+  EXPECT_TRUE(shows("\"GPU is lost\""));
+  node.note_answer(kStart, *gpu, std::nullopt);
+  EXPECT_TRUE(shows("null"));
+}
+
 // They would add up until nothing could be saved any more.
 TEST_F(NodeTest, SettingsOfTenantsThatEndedAreNotKept) {
   SavedState saved;

@@ -6,6 +6,7 @@ usage: program_test.py SCHEDULER [UNITTEST_ARGUMENT...]
 """
 
 import contextlib
+import fcntl
 import os
 import pathlib
 import resource
@@ -94,6 +95,17 @@ class Folders(DaemonCase):
         client.expect_open()
         self.tenant(2)
 
+    def test_a_folder_where_nobody_listens_any_more_is_waited_for(self):
+        # As a daemon that ends: nobody listens any more, and the lock goes when its memory has.
+        self.folder.mkdir(mode=0o755)
+        with (self.folder / "lock").open("w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            daemon = Daemon(self.folder)
+            self.addCleanup(self.clean, daemon)
+            daemon.wait_for_log("does not listen: waiting", str(self.folder))
+        daemon.wait_for_log("ready")
+        self.tenant(1).ping(1)
+
     def test_permissions_keep_others_out(self):
         self.addCleanup(os.umask, os.umask(0o077))
         self.start()
@@ -145,10 +157,14 @@ class Folders(DaemonCase):
 
 class Limits(DaemonCase):
     def test_as_many_clients_as_there_are_descriptors_for(self):
-        # 128 are for other things, two for each segment of host memory, three for each client.
-        files = 128 + 2 + 3 * 16
+        # An eighth is for shared memory, 128 are for other things, two for each segment of host
+        # memory, four for each client.
+        files = 222
+        self.assertEqual((files - files // 8 - 128 - 2) // 4, 16)
         limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
         self.start("--host-memory", "64MiB", preexec_fn=limit)
+        (warned,) = (line for line in self.daemon.log if "those beyond do not share" in line)
+        self.assertIn(f"files={files} clients=16", warned)
         clients = [self.tenant(run + 1) for run in range(16)]
         late = self.connect()
         late.expect("Goodbye", reason=GOODBYE_TOO_MANY)
@@ -159,6 +175,20 @@ class Limits(DaemonCase):
         self.tenant(17)
         for number, client in enumerate(clients[1:]):
             client.ping(number)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_it_says_that_others_are_more_urgent(self):
+        def be_late():
+            resource.setrlimit(resource.RLIMIT_NICE, (0, 0))
+            os.setpriority(os.PRIO_PROCESS, 0, 19)
+
+        self.folder.parent.chmod(0o755)
+        self.folder.mkdir()
+        os.chown(self.folder, NOBODY, NOBODY)
+        self.start(user=NOBODY, preexec_fn=be_late)
+        (warned,) = (line for line in self.daemon.log if "less urgent than ordinary" in line)
+        self.assertIn("level=warning", warned)
+        self.assertIn("niceness=19", warned)
 
 
 class Endings(DaemonCase):
@@ -271,6 +301,48 @@ class Endings(DaemonCase):
         self.check_stays(daemon)
         self.assertIn(f"pid={pid}", daemon.wait_for_log("something of an nvshare run still lives"))
         self.kill(left_behind)
+        self.check_ends(daemon)
+
+    def stop_when_unused(self):
+        """A daemon that does nothing until it goes on, and then finds that it may end."""
+        daemon = self.start("--exit-when-unused", NVSHARE_LOG="info,visitors:debug")
+        program = self.program("input()")
+        daemon.wait_for_log("a process has come")
+        program.kill()
+        daemon.wait_for_log("a process has ended")
+        # Once it waits for something, a signal ends that, and it looks at the time before it looks
+        # at who has come.
+        state = pathlib.Path(f"/proc/{daemon.process.pid}/stat")
+        while state.read_text("ascii").rpartition(")")[2].split()[0] != "S":
+            os.sched_yield()
+        daemon.process.send_signal(signal.SIGSTOP)
+        return daemon
+
+    def go_on_when_due(self, daemon):
+        self.check_stays(daemon)
+        daemon.process.send_signal(signal.SIGCONT)
+        daemon.wait_for_log("somebody came at the last moment")
+
+    def test_who_comes_at_the_last_moment_is_served(self):
+        daemon = self.stop_when_unused()
+        join = "client.join(1); print('in', flush=True); input()"
+        late = self.program(f"print('here', flush=True); {join}")
+        self.assertEqual(late.stdout.readline(), b"here\n")
+        self.go_on_when_due(daemon)
+        self.assertEqual(late.stdout.readline(), b"in\n")
+        later = self.program(join)
+        self.assertEqual(later.stdout.readline(), b"in\n")
+        for_all = 0o666 if os.geteuid() == 0 else 0o600
+        self.assertEqual(mode(self.folder / "tenant" / "scheduler.sock"), for_all)
+        late.kill()
+        later.kill()
+        self.check_ends(daemon)
+
+    def test_who_has_only_looked_at_the_last_moment_is_waited_for(self):
+        daemon = self.stop_when_unused()
+        # It is gone by now, and nobody has looked yet for what it may have left behind.
+        self.program("").wait(PATIENCE_S)
+        self.go_on_when_due(daemon)
         self.check_ends(daemon)
 
     def test_it_ends_if_nobody_ever_comes(self):

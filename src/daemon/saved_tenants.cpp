@@ -3,18 +3,21 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sys/stat.h>
 
 #include "daemon/environment_text.h"
 #include "daemon/identity.h"
+#include "wire/run_number.h"
 
 namespace nvs::daemon {
 namespace {
@@ -25,7 +28,6 @@ constexpr std::string_view kProcess = "process:";
 constexpr std::string_view kRun = "run:";
 constexpr std::string_view kContainer = "container:";
 constexpr std::string_view kRunVariable = "NVSHARE_RUN=";
-constexpr std::size_t kRunDigits = 16;
 
 // Nothing: it cannot be read, or there is none.
 std::optional<std::string> text_at(const fs::path& path) {
@@ -45,11 +47,13 @@ bool has_process_ended(std::string_view key, const SystemRoots& roots) {
   return start && colon < rest.size() && std::to_string(*start) != rest.substr(colon + 1);
 }
 
-// Runs that have a process, as keys have them; and users of whom not all could be looked at.
+// Runs that have a process, by user; and users of whom not all could be looked at.
 struct Runs {
-  std::set<std::string, std::less<>> alive;
+  std::set<std::pair<std::string, std::uint64_t>> alive;
   std::set<std::string, std::less<>> hidden_users;
 };
+
+std::uint64_t run_of(std::string_view text) { return wire::parse_run(std::string(text).c_str()); }
 
 void note_run(const fs::path& process, Runs& runs) {
   struct stat facts {};
@@ -59,9 +63,8 @@ void note_run(const fs::path& process, Runs& runs) {
   if (!environment && fs::exists(process)) runs.hidden_users.insert(user);
   if (!environment) return;
   for_each_variable(*environment, [&](std::string_view entry) {
-    if (entry.starts_with(kRunVariable) && entry.size() == kRunVariable.size() + kRunDigits) {
-      runs.alive.insert(user + ":" + std::string(entry.substr(kRunVariable.size())));
-    }
+    if (!entry.starts_with(kRunVariable)) return;
+    runs.alive.insert({user, run_of(entry.substr(kRunVariable.size()))});
   });
 }
 
@@ -81,9 +84,10 @@ Runs find_runs(const SystemRoots& roots) {
 // "run:UID:RUN"
 bool has_run_ended(std::string_view key, const Runs& runs) {
   const std::string_view rest = key.substr(kRun.size());
-  const std::string_view user = rest.substr(0, std::min(rest.find(':'), rest.size()));
+  const std::size_t colon = std::min(rest.find(':'), rest.size());
+  const std::string user(rest.substr(0, colon));
   if (runs.hidden_users.contains("") || runs.hidden_users.contains(user)) return false;
-  return !runs.alive.contains(rest);
+  return colon == rest.size() || !runs.alive.contains({user, run_of(rest.substr(colon + 1))});
 }
 
 // Of version 2, and of each controller's of version 1.

@@ -77,6 +77,22 @@ TEST_F(SavedTenantsTest, RunsWithoutAProcessAreForgotten) {
   EXPECT_EQ(tenants_.size(), 2U);
 }
 
+// A process may have it written otherwise than keys do.
+TEST_F(SavedTenantsTest, RunsAreKnownByTheirNumber) {
+  using namespace std::string_literals;
+  const std::string user = std::to_string(::getuid());
+  start(7, 1, "NVSHARE_RUN=00000000000000AA\0"s);
+  start(8, 1, "NVSHARE_RUN=bb\0"s);
+  start(9, 1, "NVSHARE_RUN=none\0"s);
+  for (const char* run : {":00000000000000aa", ":00000000000000bb", ":00000000000000cc", ""}) {
+    add("run:" + user + run);
+  }
+  forget_ended_groups(tenants_, here_are({}), roots());
+  EXPECT_TRUE(keeps("run:" + user + ":00000000000000aa"));
+  EXPECT_TRUE(keeps("run:" + user + ":00000000000000bb"));
+  EXPECT_EQ(tenants_.size(), 2U);
+}
+
 TEST_F(SavedTenantsTest, WhoCannotBeLookedAtMayBeOfAnyRun) {
   start(7, 1);
   std::filesystem::remove(folder_.path("proc/7/environ"));

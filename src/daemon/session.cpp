@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include "base/assert.h"
 #include "os/unix_socket.h"
@@ -16,6 +17,8 @@ Session::Session(core::ClientId id, UniqueFd fd, Instant now)
   gpus_.fill(kUnnamed);
   ordinals_.fill(kUnnamed);
 }
+
+Session::~Session() { ::shutdown(fd_.get(), SHUT_RDWR); }
 
 namespace {
 
@@ -40,9 +43,9 @@ Session::Output Session::send_packet(const void* packet, std::size_t size, int f
   }
   if (output_ == Output::stuck || output_ == Output::gone) return output_;
   if (queue_.size() - flushed_ == kPacketsQueuedMax) return output_ = Output::stuck;
-  UniqueFd copy;
+  os::ForeignFile copy;
   if (file != kNoFile) {
-    copy = UniqueFd{::fcntl(file, F_DUPFD_CLOEXEC, 0)};
+    copy = os::ForeignFile{UniqueFd{::fcntl(file, F_DUPFD_CLOEXEC, 0)}};
     if (!copy) return output_ = Output::stuck;
   }
   Queued& queued = queue_.emplace_back();

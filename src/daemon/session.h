@@ -14,6 +14,7 @@
 #include "core/ids.h"
 #include "daemon/limits.h"
 #include "daemon/message_budget.h"
+#include "os/foreign_file.h"
 #include "wire/codec.h"
 
 namespace nvs::daemon {
@@ -21,6 +22,10 @@ namespace nvs::daemon {
 class Session {
  public:
   Session(core::ClientId id, UniqueFd fd, Instant now);
+  // The other side hears at once that it is over.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   core::ClientId id() const { return id_; }
   int fd() const { return fd_.get(); }
@@ -68,7 +73,7 @@ class Session {
   struct Queued {
     std::size_t size;
     std::array<std::byte, kPacketSentMax> bytes;
-    UniqueFd file;
+    os::ForeignFile file;
   };
   static constexpr int kNoFile = -1;
   static constexpr std::int16_t kUnnamed = -1;
@@ -78,7 +83,7 @@ class Session {
   Output send_packet(const void* packet, std::size_t size, int file);
 
   core::ClientId id_;
-  UniqueFd fd_;
+  os::ForeignFile fd_;  // what the client has sent and nobody has read may be anything
   MessageBudget budget_;
   Output output_ = Output::flowing;
   std::int64_t managed_ = 0;

@@ -19,7 +19,6 @@ namespace nvs::daemon {
 namespace {
 
 constexpr std::uint32_t kInput = EPOLLIN | EPOLLRDHUP;
-constexpr std::uint16_t kAccountVersion = 2;  // of the protocol, since when there are accounts
 constexpr std::uint32_t kGone = EPOLLHUP | EPOLLRDHUP | EPOLLERR;
 
 std::uint64_t number(core::ClientId client) { return static_cast<std::uint64_t>(client); }
@@ -27,12 +26,13 @@ std::uint64_t number(core::ClientId client) { return static_cast<std::uint64_t>(
 }  // namespace
 
 Sessions::Sessions(os::EventLoop& loop, Node& node, HostPool& host, Messages& messages,
-                   std::size_t clients_max, Visitors* visitors)
+                   const Places& places, Visitors* visitors)
     : loop_(loop),
       node_(node),
       host_(host),
+      shared_(places.shared_files),
       messages_(messages),
-      clients_max_(clients_max),
+      clients_max_(places.clients),
       visitors_(visitors) {}
 
 Sessions::~Sessions() {
@@ -131,92 +131,32 @@ void Sessions::on_socket(Connection& connection, std::uint32_t events) {
 // One packet a round, so that a client that sends without end takes turns with the others.
 void Sessions::read_packet(Connection& connection) {
   alignas(8) std::byte packet[wire::kPacketMax];
-  UniqueFd file;
+  std::vector<UniqueFd> files;
   const os::Moved moved =
-      os::receive_with_file(connection.session.fd(), packet, sizeof packet, file);
+      os::receive_with_files(connection.session.fd(), packet, sizeof packet, files);
+  std::vector<os::ForeignFile> foreign;
+  for (UniqueFd& file : files) foreign.emplace_back(std::move(file));
   if (moved.outcome == os::Transfer::not_now) return;
   if (moved.outcome == os::Transfer::closed) return close_gone(connection, "closed its connection");
   if (!connection.session.take_message(loop_.now())) return close_for(connection, kFlood);
-  const Verdict verdict = take_packet(connection, packet, moved.bytes, std::move(file));
+  os::ForeignFile first = foreign.empty() ? os::ForeignFile{} : std::move(foreign.front());
+  const Verdict verdict = take_packet(connection, packet, moved.bytes, std::move(first));
   if (verdict) return close_for(connection, *verdict);
   after_output(connection);
 }
 
 Verdict Sessions::take_packet(Connection& connection, const void* packet, std::size_t size,
-                              UniqueFd file) {
+                              os::ForeignFile file) {
   std::optional<wire::Type> type;
   const Verdict verdict = check_packet(packet, size, type);
   if (verdict || !type) return verdict;
   if (!connection.tenant) return take_hello(connection, *type, packet, size);
   if (SharedMemory::is_for_it(*type)) {
-    return shared_.take(connection.session, *type, packet, size, std::move(file));
+    const SharedMemory::Sender sender{connection.session, *connection.tenant};
+    return shared_.take(sender, *type, packet, size, std::move(file));
   }
   const Messages::Sender sender{connection.session, *connection.tenant, connection.peer};
   return messages_.take(loop_.now(), sender, *type, packet, size, effects_);
-}
-
-Verdict Sessions::take_hello(Connection& connection, wire::Type type, const void* packet,
-                             std::size_t size) {
-  if (type != wire::Type::Hello) return kNotHello;
-  wire::Hello hello;
-  if (!wire::decode(packet, size, hello)) {
-    return Fault{wire::GoodbyeReason::garbage, wire::text_of(wire::Fault::field)};
-  }
-  Result<Peer> peer = identify(connection.session.fd(), hello.run);
-  if (!peer) {
-    log(Level::debug, "identify", {{"error", peer.error().message()}});
-    return kUnidentified;
-  }
-  connection.peer = std::move(*peer);
-  wire::Header header{};
-  std::memcpy(&header, packet, sizeof header);
-  return join(connection, hello, header.version);
-}
-
-Verdict Sessions::join(Connection& connection, const wire::Hello& hello, std::uint16_t version) {
-  const Peer& peer = connection.peer;
-  const core::ClientId client = connection.session.id();
-  const Tenant* known = node_.clients().find(peer.tenant_key);
-  if (known != nullptr && known->clients.size() >= kTenantClientsMax) return kTenantTooMany;
-  if (peer.pidfd) {
-    // A child that was forked may keep the socket open when the client itself is dead.
-    const auto added = loop_.add(peer.pidfd.get(), EPOLLIN, [this, &connection](std::uint32_t) {
-      if (!connection.is_closing) close_gone(connection, "its process ended");
-      settle();
-    });
-    if (!added) return kTooMany;
-  }
-  const Tenant& tenant =
-      node_.join(loop_.now(), client, peer.pid, tenant_of(peer, hello), wishes_of(hello), effects_);
-  host_.join(client, tenant.id);
-  connection.tenant = tenant.id;
-  --ungreeted_count_;
-  wire::Welcome welcome;
-  welcome.client = number(client);
-  welcome.tenant = static_cast<wire::u64>(tenant.id);
-  send(connection, welcome);
-  if (version >= kAccountVersion) send_account(connection);
-  const bool believes_paused = (hello.flags & wire::kPaused) != 0;
-  if (tenant.paused || believes_paused) send(connection, wire::Pause{tenant.paused ? 1U : 0U, 0});
-  log(Level::info, "client joined",
-      fields_about(
-          connection,
-          {{"program", hello.program}, {"container", peer.container}, {"paused", tenant.paused}}));
-  return std::nullopt;
-}
-
-// Before it hears of any GPU: what it allocates there counts from the first byte on.
-void Sessions::send_account(Connection& connection) {
-  const auto place = node_.open_account(connection.session.id());
-  if (!place) return;
-  connection.session.send_with_file(wire::MemoryAccount{place->slot, 0, place->bytes}, place->file);
-  after_output(connection);
-}
-
-template <class Message>
-void Sessions::send(Connection& connection, const Message& message) {
-  connection.session.send(message);
-  after_output(connection);
 }
 
 void Sessions::after_output(Connection& connection) {
@@ -321,6 +261,7 @@ void Sessions::release(core::ClientId client) {
   connections_.erase(found);
   loop_.remove(connection->session.fd());
   loop_.remove(connection->peer.pidfd.get());
+  origins_.leave(connection->origin, loop_.now());
   if (!connection->tenant) return;
   host_.leave(client);
   shared_.leave(client);

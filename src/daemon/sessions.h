@@ -21,19 +21,25 @@
 #include "daemon/identity.h"
 #include "daemon/messages.h"
 #include "daemon/node.h"
+#include "daemon/origins.h"
 #include "daemon/session.h"
 #include "daemon/shared_memory.h"
 #include "daemon/visitors.h"
 #include "os/event_loop.h"
+#include "os/foreign_file.h"
 
 namespace nvs::daemon {
 
 class Sessions {
  public:
-  // `clients_max`: what the system has descriptors for, and at most kClientsMax. `visitors` is told
-  // of everybody who connects, if it is not null.
+  // What the system has descriptors for.
+  struct Places {
+    std::size_t clients;       // kClientsMax at most
+    std::size_t shared_files;  // kSharedFilesMax at most
+  };
+  // `visitors` is told of everybody who connects, if it is not null.
   Sessions(os::EventLoop& loop, Node& node, HostPool& host, Messages& messages,
-           std::size_t clients_max, Visitors* visitors);
+           const Places& places, Visitors* visitors);
   ~Sessions();
   Sessions(const Sessions&) = delete;
   Sessions& operator=(const Sessions&) = delete;
@@ -53,6 +59,9 @@ class Sessions {
   void on_deadline();
 
   std::size_t count() const { return connections_.size(); }
+  // Nobody can connect any more, until listen() is called again. Who already had is served; whether
+  // there was anybody.
+  bool close_entrance();
   // Goodbye to everybody; nobody is accepted any more.
   void stop();
 
@@ -63,6 +72,7 @@ class Sessions {
     Session session;
     std::optional<core::TenantId> tenant;  // once it has said Hello
     Peer peer;
+    std::string origin;  // from Hello on
     bool is_closing = false;
     bool is_watched_for_output = false;
   };
@@ -81,13 +91,18 @@ class Sessions {
 
   void on_socket(Connection& connection, std::uint32_t events);
   void read_packet(Connection& connection);
-  Verdict take_packet(Connection& connection, const void* packet, std::size_t size, UniqueFd file);
+  Verdict take_packet(Connection& connection, const void* packet, std::size_t size,
+                      os::ForeignFile file);
   Verdict take_hello(Connection& connection, wire::Type type, const void* packet, std::size_t size);
+  Verdict admit(Connection& connection);
   Verdict join(Connection& connection, const wire::Hello& hello, std::uint16_t version);
   void send_account(Connection& connection);
 
   template <class Message>
-  void send(Connection& connection, const Message& message);
+  void send(Connection& connection, const Message& message) {
+    connection.session.send(message);
+    after_output(connection);
+  }
   void after_output(Connection& connection);
   void tell_visible();
   void send_host_answers();
@@ -106,6 +121,7 @@ class Sessions {
   Node& node_;
   HostPool& host_;
   SharedMemory shared_;
+  Origins origins_;
   Messages& messages_;
   std::size_t clients_max_;
   Visitors* visitors_;

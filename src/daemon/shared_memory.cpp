@@ -23,42 +23,44 @@ bool SharedMemory::is_for_it(wire::Type type) {
          type == wire::Type::OpenShared;
 }
 
-Verdict SharedMemory::take(Session& session, wire::Type type, const void* packet, std::size_t size,
-                           UniqueFd file) {
+Verdict SharedMemory::take(const Sender& sender, wire::Type type, const void* packet,
+                           std::size_t size, os::ForeignFile file) {
   wire::ShareMemory chunk;
   wire::UnshareMemory done;
   wire::OpenShared wanted;
   if (type == wire::Type::ShareMemory && wire::decode(packet, size, chunk)) {
-    return share(session.id(), chunk, std::move(file));
+    return share(sender, chunk, std::move(file));
   }
   if (type == wire::Type::UnshareMemory && wire::decode(packet, size, done)) {
-    unshare(session.id(), token_of(done));
+    unshare(sender.session.id(), token_of(done));
     return std::nullopt;
   }
   if (type == wire::Type::OpenShared && wire::decode(packet, size, wanted)) {
-    open(session, wanted);
-    return std::nullopt;
+    return open(sender.session, wanted);
   }
   return garbage(wire::text_of(wire::Fault::field));
 }
 
 // Without room for it, or without the descriptor (the kernel had no number for it), it is as if it
 // had not been said: the client asks for it before it tells anybody.
-Verdict SharedMemory::share(core::ClientId client, const wire::ShareMemory& message,
-                            UniqueFd file) {
+Verdict SharedMemory::share(const Sender& sender, const wire::ShareMemory& message,
+                            os::ForeignFile file) {
+  const core::ClientId client = sender.session.id();
   const Token token = token_of(message);
   const auto known = shared_.find(token);
   if (known != shared_.end() && known->second.client != client) {
     return garbage("it shares memory under the token of somebody else");
   }
-  std::size_t& mine = files_of_[client];
-  if (!file || files_ >= kSharedFilesMax || mine >= kSharedFilesOfClientMax) return std::nullopt;
-  Shared& shared = shared_.try_emplace(token, Shared{client, message.count, {}}).first->second;
+  const auto mine = files_of_.find(sender.tenant);
+  const bool has_all = mine != files_of_.end() && mine->second >= kSharedFilesOfTenantMax;
+  if (!file || files_ >= files_max_ || has_all) return std::nullopt;
+  Shared& shared =
+      shared_.try_emplace(token, Shared{client, sender.tenant, message.count, {}}).first->second;
   const bool is_new =
       shared.count == message.count &&
       shared.chunks.try_emplace(message.index, Chunk{std::move(file), message.bytes}).second;
   if (!is_new) return garbage("it shares memory under a token twice");
-  ++mine;
+  ++files_of_[sender.tenant];
   ++files_;
   return std::nullopt;
 }
@@ -66,7 +68,8 @@ Verdict SharedMemory::share(core::ClientId client, const wire::ShareMemory& mess
 void SharedMemory::forget(std::map<Token, Shared>::iterator shared) {
   const std::size_t files = shared->second.chunks.size();
   files_ -= files;
-  files_of_[shared->second.client] -= files;
+  const auto mine = files_of_.find(shared->second.tenant);
+  if (mine != files_of_.end() && (mine->second -= files) == 0) files_of_.erase(mine);
   shared_.erase(shared);
 }
 
@@ -80,10 +83,14 @@ void SharedMemory::leave(core::ClientId client) {
     const auto shared = next++;
     if (shared->second.client == client) forget(shared);
   }
-  files_of_.erase(client);
 }
 
-void SharedMemory::open(Session& session, const wire::OpenShared& message) const {
+// A client asks for one at a time. Whoever asks on without reading would have the daemon keep a
+// descriptor for each answer.
+Verdict SharedMemory::open(Session& session, const wire::OpenShared& message) const {
+  if (session.output() != Session::Output::flowing) {
+    return garbage("it asks for shared memory and does not read the answers");
+  }
   const auto shared = shared_.find(token_of(message));
   if (shared != shared_.end()) {
     const auto chunk = shared->second.chunks.find(message.index);
@@ -94,12 +101,13 @@ void SharedMemory::open(Session& session, const wire::OpenShared& message) const
       answer.count = shared->second.count;
       answer.bytes = chunk->second.bytes;
       session.send_with_file(answer, chunk->second.file.get());
-      return;
+      return std::nullopt;
     }
   }
   wire::SharedGone answer;
   answer.request = message.request;
   session.send(answer);
+  return std::nullopt;
 }
 
 }  // namespace nvs::daemon

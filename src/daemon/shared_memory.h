@@ -9,42 +9,51 @@
 #include <map>
 #include <unordered_map>
 
-#include "base/unique_fd.h"
 #include "core/ids.h"
 #include "daemon/messages.h"
 #include "daemon/session.h"
+#include "os/foreign_file.h"
 
 namespace nvs::daemon {
 
 class SharedMemory {
  public:
+  // So many descriptors of all clients together.
+  explicit SharedMemory(std::size_t files_max) : files_max_(files_max) {}
+
   static bool is_for_it(wire::Type type);
+  struct Sender {
+    Session& session;
+    core::TenantId tenant;
+  };
   // One packet of such a type, with the descriptor that came along. Answers are sent.
-  Verdict take(Session& session, wire::Type type, const void* packet, std::size_t size,
-               UniqueFd file);
+  Verdict take(const Sender& sender, wire::Type type, const void* packet, std::size_t size,
+               os::ForeignFile file);
   void leave(core::ClientId client);
   std::size_t files() const { return files_; }
 
  private:
   using Token = std::array<std::uint8_t, 16>;
   struct Chunk {
-    UniqueFd file;
+    os::ForeignFile file;
     std::uint64_t bytes;
   };
   struct Shared {
     core::ClientId client;
+    core::TenantId tenant;
     std::uint32_t count;
     std::map<std::uint32_t, Chunk> chunks;
   };
 
-  Verdict share(core::ClientId client, const wire::ShareMemory& message, UniqueFd file);
+  Verdict share(const Sender& sender, const wire::ShareMemory& message, os::ForeignFile file);
   void unshare(core::ClientId client, const Token& token);
-  void open(Session& session, const wire::OpenShared& message) const;
+  Verdict open(Session& session, const wire::OpenShared& message) const;
   void forget(std::map<Token, Shared>::iterator shared);
 
   std::map<Token, Shared> shared_;
-  std::unordered_map<core::ClientId, std::size_t> files_of_;
+  std::unordered_map<core::TenantId, std::size_t> files_of_;
   std::size_t files_ = 0;
+  std::size_t files_max_;
 };
 
 }  // namespace nvs::daemon

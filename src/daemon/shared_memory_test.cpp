@@ -25,7 +25,9 @@ class SharedMemoryTest : public ::testing::Test {
   Verdict take(Session& session, const Message& message, UniqueFd file = {}) {
     wire::Packet<Message> packet;
     packet.message = message;
-    return shared_.take(session, Message::kType, &packet, sizeof packet, std::move(file));
+    const SharedMemory::Sender sender{session, tenant_};
+    return shared_.take(sender, Message::kType, &packet, sizeof packet,
+                        os::ForeignFile{std::move(file)});
   }
   // The file's inode, by which it is known again.
   ino_t share(std::uint8_t token, std::uint32_t index, std::uint32_t count) {
@@ -59,7 +61,8 @@ class SharedMemoryTest : public ::testing::Test {
   TestClient other_end_{other_fd_};
   Session maker_{kMaker, std::move(maker_fd_), Instant{}};
   Session other_{kOtherClient, std::move(other_fd_), Instant{}};
-  SharedMemory shared_;
+  core::TenantId tenant_{1};  // of whoever speaks
+  SharedMemory shared_{kSharedFilesMax};
 };
 
 TEST_F(SharedMemoryTest, WhoeverHasTheTokenGetsEachChunk) {
@@ -108,12 +111,38 @@ TEST_F(SharedMemoryTest, TokensCannotBeTaken) {
 TEST_F(SharedMemoryTest, WhatThereIsNoRoomForIsNotKept) {
   EXPECT_FALSE(take(maker_, chunk(5, 0, 1)));  // without a descriptor
   expect_gone(5, 0);
-  for (std::size_t i = 0; i < kSharedFilesOfClientMax; ++i) {
-    share(6, static_cast<std::uint32_t>(i), kSharedFilesOfClientMax);
+  for (std::size_t i = 0; i < kSharedFilesOfTenantMax; ++i) {
+    share(6, static_cast<std::uint32_t>(i), kSharedFilesOfTenantMax);
   }
   share(7, 0, 1);
-  EXPECT_EQ(shared_.files(), kSharedFilesOfClientMax);
+  EXPECT_EQ(shared_.files(), kSharedFilesOfTenantMax);
   expect_gone(7, 0);
+  // Another process of the tenant has no more; another tenant has its own.
+  EXPECT_FALSE(take(other_, chunk(8, 0, 1), *os::make_memfd("chunk", 4096)));
+  expect_gone(8, 0);
+  tenant_ = core::TenantId{2};
+  EXPECT_FALSE(take(other_, chunk(8, 0, 1), *os::make_memfd("chunk", 4096)));
+  EXPECT_EQ(shared_.files(), kSharedFilesOfTenantMax + 1);
+}
+
+TEST_F(SharedMemoryTest, AllTenantsTogetherHaveNoMoreThanThereIs) {
+  SharedMemory few(2);
+  for (std::uint8_t i = 0; i < 3; ++i) {
+    wire::Packet<wire::ShareMemory> packet;
+    packet.message = chunk(i, 0, 1);
+    const SharedMemory::Sender sender{maker_, core::TenantId{i}};
+    EXPECT_FALSE(few.take(sender, wire::Type::ShareMemory, &packet, sizeof packet,
+                          os::ForeignFile{*os::make_memfd("chunk", 4096)}));
+  }
+  EXPECT_EQ(few.files(), 2U);
+}
+
+TEST_F(SharedMemoryTest, WhoeverAsksWithoutReadingIsClosed) {
+  share(5, 0, 1);
+  wire::OpenShared message;
+  message.token[0] = 5;
+  while (other_.output() == Session::Output::flowing) ASSERT_FALSE(take(other_, message));
+  EXPECT_TRUE(take(other_, message));
 }
 
 TEST_F(SharedMemoryTest, FieldsAreChecked) {

@@ -144,8 +144,10 @@ std::string text_of(const SavedState& state) {
 
 }  // namespace
 
+std::string state_path(const std::string& folder) { return folder + "/state.json"; }
+
 Result<SavedState> load_state(const std::string& folder, std::string& remark) {
-  const std::string path = folder + "/state.json";
+  const std::string path = state_path(folder);
   const Result<std::string> text = read_state_file(path);
   if (!text && text.error().sys == ENOENT) return SavedState{};
   if (!text && text.error().code == Errc::kSystem) return tl::unexpected(text.error());
@@ -163,7 +165,7 @@ Result<void> save_state(const std::string& folder, const SavedState& state) {
     return tl::unexpected(Error{Errc::kLimit, 0, "the state file is full of tenants"});
   if (state.pods.size() > kSavedPodsMax)
     return tl::unexpected(Error{Errc::kLimit, 0, "the state file is full of pods"});
-  const std::string path = folder + "/state.json";
+  const std::string path = state_path(folder);
   const std::string fresh = path + ".new";
   const std::string text = text_of(state);
   if (text.size() > kStateFileBytesMax)

@@ -39,6 +39,8 @@ struct SavedState {
 inline constexpr std::size_t kStateFileBytesMax = std::size_t{8} << 20U;
 inline constexpr std::size_t kSavedTenantsMax = 4096;
 
+std::string state_path(const std::string& folder);
+
 // Nothing is there: an empty state. A broken file is renamed to state.json.bad and answered with an
 // empty state and a `remark` for the log. A pod or slot that is not understood is left out, with a
 // remark too. An error means that the file cannot be read at all.

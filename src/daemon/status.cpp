@@ -29,6 +29,13 @@ void write_or_null(JsonWriter& json, const std::optional<Number>& number) {
     json.null();
 }
 
+void write_or_null(JsonWriter& json, const std::optional<std::string>& text) {
+  if (text)
+    json.text(*text);
+  else
+    json.null();
+}
+
 std::optional<double> cap_or_none(core::Share cap) {
   return cap == core::kNoCap ? std::nullopt : std::optional(percent_of(cap));
 }
@@ -44,6 +51,7 @@ void write_gpu(JsonWriter& json, const core::GpuView& gpu, const GpuLabels& labe
   json.key("other_bytes").number(labels.other_bytes);
   json.key("mig").boolean(labels.is_mig);
   json.key("mps").boolean(labels.mps_active);
+  write_or_null(json.key("nvml_error"), labels.nvml_error);
   json.key("mode").text(mode_word(gpu.policy.mode));
   json.key("window_ms").number(static_cast<double>(gpu.policy.window.ns()) / 1e6);
   json.key("turn_s");

@@ -31,6 +31,7 @@ struct GpuLabels {
   std::uint64_t memory_bytes = 0;   // what it has, or is treated as having; 0: not known
   std::uint64_t visible_bytes = 0;  // of that, what programs that come now see
   std::uint64_t other_bytes = 0;    // used by nobody's allocations: contexts, foreign programs
+  std::optional<std::string> nvml_error = {};  // why NVML says nothing about it any more
 };
 
 struct MemoryLabels {

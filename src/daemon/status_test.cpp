@@ -122,7 +122,8 @@ TEST(StatusText, SaysEverythingInItsPlace) {
       R"("cut":0,"credentials":0}},"gpus":[)"
       R"({"index":0,"uuid":"GPU-1","name":"NVIDIA H200","memory_bytes":160,)"
       R"("capacity_bytes":140,"visible_bytes":150,"other_bytes":20,"mig":false,)"
-      R"("mps":true,"mode":"serial","window_ms":2.5,"turn_s":30,"holder":5,"waiting":3,)"
+      R"("mps":true,"nvml_error":null,"mode":"serial","window_ms":2.5,"turn_s":30,"holder":5,)"
+      R"("waiting":3,)"
       R"("switches":44,"held_s":12,"handover_s":0.0015,)"
       R"("caps_percent":125,"swap_idle_s":0.25,"loose":[6,7]}],"tenants":[)"
       R"({"id":5,"name":"ml/train","program":"python3","pod":"train","namespace":"ml",)"
@@ -164,6 +165,12 @@ TEST(StatusText, WithoutLimitsTheyAreNull) {
     EXPECT_TRUE(tenant["gpus"][0][name].is_null()) << name;
   }
   EXPECT_EQ(tenant["gpus"][0]["throttled_now"], true);
+}
+
+TEST(StatusText, SaysWhyAGpuDoesNotAnswer) {
+  NodeLabels node = labels();
+  node.gpus[0].nvml_error = "GPU is \"lost\"";
+  EXPECT_EQ(json::parse(status_text(view(), node))["gpus"][0]["nvml_error"], "GPU is \"lost\"");
 }
 
 TEST(StatusText, LabelsMayLack) {

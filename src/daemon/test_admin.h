@@ -2,6 +2,7 @@
 // A node that writes down what it is asked to do, for tests of requests.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,7 @@ class FakeNode : public NodeControl {
   }
   void pause(core::TenantId tenant) override { did("pause " + text(tenant)); }
   void resume(core::TenantId tenant) override { did("resume " + text(tenant)); }
+  std::optional<Unsaved> unsaved() override { return unsaved_; }
 
   static std::string text(core::TenantId tenant) {
     return std::to_string(static_cast<std::uint64_t>(tenant));
@@ -65,6 +67,7 @@ class FakeNode : public NodeControl {
                                        {core::TenantId{3}, "python3"},
                                        {core::TenantId{4}, "1"}};
   std::string status_ = "{\"version\":\"x\"}";
+  std::optional<Unsaved> unsaved_;
 
  private:
   std::string done_;

@@ -138,7 +138,8 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char* name, unsigned length)
   std::snprintf(name, length, number < kGpus ? "Fake %u" : "Fake %u MIG 1g.5gb", number);
   return NVML_SUCCESS;
 }
-nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t /*device*/, nvmlMemory_t* memory) {
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) {
+  if (is_lost(number_of(device))) return NVML_ERROR_GPU_IS_LOST;
   if (is_set("no_memory")) return NVML_ERROR_NOT_SUPPORTED;
   *memory = {.total = 16 * kGiB, .free = free_bytes(), .used = 16 * kGiB - free_bytes()};
   return NVML_SUCCESS;

@@ -63,4 +63,6 @@ Result<void> set_niceness(int niceness) {
   return {};
 }
 
+int niceness() { return ::getpriority(PRIO_PROCESS, 0); }
+
 }  // namespace nvs::os

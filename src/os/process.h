@@ -28,5 +28,6 @@ UniqueFd move_up(UniqueFd fd);
 
 // Negative is more urgent, and takes a privilege.
 Result<void> set_niceness(int niceness);
+int niceness();
 
 }  // namespace nvs::os

@@ -13,6 +13,8 @@
 namespace nvs::os {
 namespace {
 
+constexpr std::size_t kPassedFilesMax = 253;  // with one packet: the kernel's limit
+
 int type_of(SocketKind kind) { return kind == SocketKind::packets ? SOCK_SEQPACKET : SOCK_STREAM; }
 
 Result<sockaddr_un> address_of(const std::string& path) {
@@ -131,6 +133,30 @@ Moved receive_with_file(int fd, void* data, std::size_t size, UniqueFd& file) {
   const long result = receive_packet_with_file(fd, data, size, number);
   file.reset(number);
   return unless_ended(outcome_of_call(result));
+}
+
+Moved receive_with_files(int fd, void* data, std::size_t size, std::vector<UniqueFd>& files) {
+  alignas(cmsghdr) char buffer[CMSG_SPACE(kPassedFilesMax * sizeof(int))];
+  iovec part{data, size};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = buffer;
+  message.msg_controllen = sizeof buffer;
+  const ssize_t result = ::recvmsg(fd, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+  const Moved moved = unless_ended(outcome_of(result, errno));
+  if (result < 0) return moved;
+  for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr;
+       head = CMSG_NXTHDR(&message, head)) {
+    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int number = -1;
+      std::memcpy(&number, CMSG_DATA(head) + i * sizeof number, sizeof number);
+      files.emplace_back(number);
+    }
+  }
+  return moved;
 }
 
 }  // namespace nvs::os

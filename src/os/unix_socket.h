@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 #include <sys/un.h>
@@ -62,5 +63,7 @@ Moved send_with_file(int fd, const void* data, std::size_t size, int file);
 // `file` is empty if the packet came without one. If it came with several, this is the first, and
 // the rest are closed.
 Moved receive_with_file(int fd, void* data, std::size_t size, UniqueFd& file);
+// With all of them, which are appended: the kernel closes none while it is called.
+Moved receive_with_files(int fd, void* data, std::size_t size, std::vector<UniqueFd>& files);
 
 }  // namespace nvs::os

@@ -112,7 +112,8 @@ bool is_valid(const Holds& holds) {
   const bool is_sane = holds.resident <= kGpuBytesMax && holds.away <= kGpuBytesMax &&
                        holds.fixed <= kGpuBytesMax && holds.asked <= kGpuBytesMax &&
                        holds.host <= kGpuBytesMax && holds.managed <= kGpuBytesMax;
-  return is_sane && fits(holds.ordinal) && holds.clean <= holds.resident;
+  return is_sane && fits(holds.ordinal) && holds.clean <= holds.resident &&
+         holds.early <= holds.fixed;
 }
 bool is_valid(const KeptHost& kept) { return kept.bytes <= kHostBytesMax; }
 bool is_valid(const ShareMemory& share) {

@@ -181,6 +181,8 @@ TEST(Codec, FieldsOutOfRangeAreRefused) {
   EXPECT_FALSE(accepts(Holds{.asked = kGpuBytesMax + 1}));
   EXPECT_FALSE(accepts(Holds{.host = kGpuBytesMax + 1}));
   EXPECT_FALSE(accepts(Holds{.managed = kGpuBytesMax + 1}));
+  EXPECT_TRUE(accepts(Holds{.fixed = 1, .early = 1}));
+  EXPECT_FALSE(accepts(Holds{.fixed = 1, .early = 2}));
   EXPECT_TRUE(accepts(Allow{.number = 1, .bytes = kGpuBytesMax}));
   EXPECT_FALSE(accepts(Allow{.number = 0, .bytes = 1}));
   EXPECT_FALSE(accepts(Allow{.number = 1, .bytes = kGpuBytesMax + 1}));

@@ -3,6 +3,7 @@
 
 #include "interposer/plain_string.h"
 #include "os/linux_calls.h"
+#include "wire/run_number.h"
 
 namespace nvs::interposer::session {
 namespace {
@@ -40,24 +41,6 @@ const char* base_name(const char* path) {
   return name;
 }
 
-int hex_value(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  return -1;
-}
-
-// 1 to 16 hexadecimal digits; 0 if it is anything else.
-std::uint64_t parse_run(const char* text) {
-  constexpr int kDigitsMax = 16;
-  std::uint64_t value = 0;
-  int digits = 0;
-  for (; text != nullptr && *text != '\0'; ++text, ++digits) {
-    if (hex_value(*text) < 0 || digits == kDigitsMax) return 0;
-    value = value * 16 + static_cast<std::uint64_t>(hex_value(*text));
-  }
-  return value;
-}
-
 wire::WirePriority parse_priority(const char* text) {
   if (text == nullptr) return wire::WirePriority::unset;
   if (equal(text, "low")) return wire::WirePriority::low;
@@ -93,7 +76,7 @@ void label_of(const char* arguments, std::size_t size, char* label, std::size_t 
 wire::Hello make_hello(const Settings& settings) {
   wire::Hello hello;
   hello.priority = static_cast<wire::u32>(parse_priority(settings.priority));
-  hello.run = parse_run(settings.run);
+  hello.run = wire::parse_run(settings.run);
   copy_text(hello.pod, sizeof hello.pod, settings.pod);
   copy_text(hello.pod_namespace, sizeof hello.pod_namespace, settings.pod_namespace);
   copy_limit(hello.memory_limit, sizeof hello.memory_limit, settings.memory_limit);

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/origins.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "daemon/limits.h"
+
+namespace nvs::daemon {
+namespace {
+
+constexpr Duration kPrice = Duration::from_s(1) / kVisitsPerSecond;
+constexpr Duration kBurst = kPrice * static_cast<std::int64_t>(kOriginClientsMax);
+
+}  // namespace
+
+std::string origin_of(const Peer& peer) {
+  if (peer.in_container) return peer.tenant_key;
+  return peer.uid == 0 ? "" : "user:" + std::to_string(peer.uid);
+}
+
+Origins::Answer Origins::enter(const std::string& origin, Instant now) {
+  if (origin.empty()) return Answer::welcome;
+  forget_the_settled(now);
+  Entry& entry = entries_[origin];
+  if (entry.clients >= kOriginClientsMax) return Answer::too_many;
+  const Instant paid_until = std::max(entry.paid_until, now - kBurst) + kPrice;
+  if (paid_until > now) return Answer::too_often;
+  entry.paid_until = paid_until;
+  ++entry.clients;
+  return Answer::welcome;
+}
+
+void Origins::leave(const std::string& origin, Instant now) {
+  if (origin.empty()) return;
+  const auto found = entries_.find(origin);
+  NVS_ASSERT(found != entries_.end() && found->second.clients > 0);
+  --found->second.clients;
+  forget_the_settled(now);
+}
+
+// Nothing is left to remember of one that has gone and had not come often.
+void Origins::forget_the_settled(Instant now) {
+  if (entries_.size() <= kOriginsKept) return;
+  for (auto next = entries_.begin(); next != entries_.end();) {
+    const auto entry = next++;
+    const bool settled = entry->second.paid_until <= now - kBurst;
+    if (entry->second.clients == 0 && settled) entries_.erase(entry);
+  }
+}
+
+}  // namespace nvs::daemon

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How Sessions stops listening without losing anybody. To close a listening socket is not enough:
+// who has connected and was not accepted yet believes that a daemon is there, and is told nothing.
+#include <cstdint>
+
+#include <sys/socket.h>
+
+#include "daemon/sessions.h"
+
+namespace nvs::daemon {
+
+bool Sessions::close_entrance() {
+  if (!listener_) return false;
+  // Whoever connects from here on is refused, and those in the queue stay there. To remove the name
+  // would not do: somebody may have looked it up already.
+  ::shutdown(listener_.get(), SHUT_RD);
+  const std::uint64_t clients_before = clients_ever_;
+  std::uint64_t clients_seen = 0;
+  do {
+    clients_seen = clients_ever_;
+    accept_one();
+  } while (clients_ever_ != clients_seen);
+  const bool has_somebody_come = clients_ever_ != clients_before || accept_again_;
+  loop_.remove(listener_.get());
+  listener_.reset();
+  accept_again_.reset();
+  settle();
+  return has_somebody_come;
+}
+
+}  // namespace nvs::daemon
