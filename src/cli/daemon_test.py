@@ -6,11 +6,14 @@ usage: daemon_test.py NVSHARE FOLDER_OF_FAKES [UNITTEST_ARGUMENT...]
 """
 
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
 import pathlib
+import platform
 import re
+import resource
 import shutil
 import signal
 import stat
@@ -22,6 +25,22 @@ import unittest
 NVSHARE, FAKES = "", pathlib.Path()
 FAKE = pathlib.Path(__file__).resolve().parent / "fake_scheduler.py"
 SAY_ENVIRONMENT = "import json, os; print(json.dumps(dict(os.environ)))"
+SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}[platform.machine()]
+
+
+def all_cpus():
+    """Those that this process could be on."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count()))
+    found = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, before)
+    return sorted(found)
+
+
+def may_be_more_urgent():
+    code = "import os; os.nice(3); os.setpriority(os.PRIO_PROCESS, 0, 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    return done.returncode == 0
 
 
 class Daemons(unittest.TestCase):
@@ -127,6 +146,25 @@ class OfTheUser(Daemons):
         for name in (*bound, "NVSHARE_RUN"):
             self.assertNotIn(name, start["environment"])
         self.assertIn("XDG_RUNTIME_DIR", start["environment"])
+
+    def test_is_not_bound_to_where_the_first_run_was(self):
+        def be_bound():
+            os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+            ctypes.CDLL(None).syscall(SET_MEMPOLICY, 2, ctypes.byref(ctypes.c_ulong(1)), 64)
+            os.nice(3)
+            # Not of processes: this user may have any number of them already.
+            for name, lower in (("NOFILE", 300), ("CPU", 1000), ("FSIZE", 1 << 30)):
+                hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[1]
+                resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (lower, hard))
+
+        self.environment(preexec_fn=be_bound)
+        (start,) = self.starts()
+        self.assertEqual(start["cpus"], all_cpus())
+        self.assertEqual((start["policy"], start["numa"]), (os.SCHED_OTHER, "default"))
+        for name, (soft, hard) in start["limits"].items():
+            self.assertEqual(soft, hard, name)
+        self.assertEqual(start["niceness"], 0 if may_be_more_urgent() else min(os.nice(0) + 3, 19))
 
     def test_leaves_the_program_without_a_child(self):
         wait = "import os\ntry:\n os.wait()\nexcept ChildProcessError:\n print('none')"

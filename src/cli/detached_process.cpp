@@ -3,9 +3,13 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,6 +19,7 @@ namespace nvs::cli {
 namespace {
 
 constexpr int kExitOfHelper = 0;
+constexpr int kDefaultPolicy = 0;  // MPOL_DEFAULT, of a header that not every system has
 
 // What the started side says to its starter, once or twice: its pid, and an errno if exec failed.
 struct Report {
@@ -42,6 +47,26 @@ void forget_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+// Whoever comes first starts the program for all who come later, and was perhaps given one core,
+// few files or a late place in the queue for its own sake. What may not be changed stays as it is.
+void forget_place() {
+  std::uint64_t all_cpus[128];
+  std::memset(all_cpus, 0xff, sizeof all_cpus);  // the kernel leaves out what a cpuset forbids
+  ::syscall(SYS_sched_setaffinity, 0, sizeof all_cpus, all_cpus);
+  ::syscall(SYS_set_mempolicy, kDefaultPolicy, nullptr, 0UL);
+  const sched_param ordinary{};
+  ::sched_setscheduler(0, SCHED_OTHER, &ordinary);
+  if (::getpriority(PRIO_PROCESS, 0) > 0) ::setpriority(PRIO_PROCESS, 0, 0);
+  // Those that would end it, or leave it without something. The others are a matter of taste.
+  for (const int resource :
+       {RLIMIT_AS, RLIMIT_CPU, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_NPROC}) {
+    rlimit limit{};
+    if (::getrlimit(resource, &limit) != 0) continue;
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(resource, &limit);
+  }
+}
+
 void report(int fd, int error) {
   const Report text{::getpid(), error};
   // A starter that is gone needs no report.
@@ -58,6 +83,7 @@ void report(int fd, int error) {
   }
   ::umask(077);
   forget_signals();
+  forget_place();
   close_all_but(reports);
   for (const char* name : program.without) ::unsetenv(name);
   std::vector<char*> argv;

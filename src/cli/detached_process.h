@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts a program that belongs to nobody: not to the terminal, not to the caller's job, not to the
-// caller's open files, and not as a child that the caller's successor would have to wait for.
+// caller's open files, and not as a child that the caller's successor would have to wait for. It
+// has every processor and the highest limits that it may have, whatever the caller was bound to.
 #pragma once
 
 #include <string>

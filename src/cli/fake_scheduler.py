@@ -9,9 +9,13 @@ import fcntl
 import json
 import os
 import pathlib
+import resource
 import socket
 import sys
 import time
+
+RAISED = ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_NPROC")
+NUMA = pathlib.Path("/proc/self/numa_maps")
 
 folder = pathlib.Path(sys.argv[sys.argv.index("--folder") + 1])
 print("fake scheduler", os.getpid(), flush=True)
@@ -32,6 +36,11 @@ state = {
     "session": os.getsid(0),
     "folder": os.getcwd(),
     "status": pathlib.Path("/proc/self/status").read_text("ascii"),
+    "cpus": sorted(os.sched_getaffinity(0)),
+    "policy": os.sched_getscheduler(0),
+    "niceness": os.getpriority(os.PRIO_PROCESS, 0),
+    "limits": {name: resource.getrlimit(getattr(resource, name)) for name in RAISED},
+    "numa": NUMA.read_text("ascii").split()[1] if NUMA.exists() else "default",
     "inherited": [fd for fd in map(int, os.listdir("/proc/self/fd")) if fd > 2],
 }
 with (folder / "starts").open("a", encoding="ascii") as starts:

@@ -13,11 +13,10 @@
 #include "cli/daemon_folder.h"
 #include "cli/daemon_search.h"
 #include "cli/daemon_start.h"
+#include "wire/run_number.h"
 
 namespace nvs::cli {
 namespace {
-
-constexpr std::size_t kRunDigits = 16;
 
 Outcome<std::string> new_run() {
   std::uint64_t number = 0;
@@ -27,7 +26,7 @@ Outcome<std::string> new_run() {
       return failure(std::string("cannot make a number for this run: ") + std::strerror(errno));
     }
   }
-  char digits[kRunDigits + 1];
+  char digits[wire::kRunDigitsMax + 1];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(number));
   return std::string(digits);
 }
@@ -46,19 +45,14 @@ Outcome<void> check(const SharingRequest& request) {
     return failure("NVSHARE_PRIORITY is '" + priority + "': it takes low, normal or high");
   }
   const std::string run = request.run.value_or("");
-  if (!run.empty() && !is_run(run)) {
-    return failure("NVSHARE_RUN is '" + run + "': it takes 16 hexadecimal digits; unset it");
+  if (!run.empty() && wire::parse_run(run.c_str()) == 0) {
+    return failure("NVSHARE_RUN is '" + run +
+                   "': it takes up to 16 hexadecimal digits, not all of them 0; unset it");
   }
   return {};
 }
 
 }  // namespace
-
-bool is_run(std::string_view text) {
-  return text.size() == kRunDigits &&
-         text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos &&
-         text.find_first_not_of('0') != std::string_view::npos;
-}
 
 Outcome<Sharing> arrange_sharing(const RunOptions& options, const SharingRequest& request) {
   NVS_TRY(check(request));

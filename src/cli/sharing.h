@@ -5,7 +5,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "cli/early_exit.h"
 #include "cli/run_options.h"
@@ -14,12 +13,10 @@ namespace nvs::cli {
 
 struct Sharing {
   std::string folder;
-  std::string run;      // 16 hexadecimal digits, not all zero
+  std::string run;      // as in NVSHARE_RUN
   std::string warning;  // empty: none
   bool has_daemon = true;
 };
-
-bool is_run(std::string_view text);
 
 struct SharingRequest {
   std::string program_folder;           // of this program

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
+#include "wire/run_number.h"
 
 namespace nvs::cli {
 namespace {
@@ -14,14 +15,6 @@ RunOptions sharing_options() {
   return options;
 }
 
-TEST(Sharing, ARunIsSixteenDigits) {
-  EXPECT_TRUE(is_run("0123456789abcdef"));
-  EXPECT_TRUE(is_run("FFFFFFFFFFFFFFFF"));
-  for (const char* wrong : {"", "1", "0000000000000000", "0123456789abcdeg", "0123456789abcdef0"}) {
-    EXPECT_FALSE(is_run(wrong)) << wrong;
-  }
-}
-
 TEST(Sharing, EachRunIsAnother) {
   const TestFolder folder;
   SharingRequest request;
@@ -29,7 +22,8 @@ TEST(Sharing, EachRunIsAnother) {
   const auto first = arrange_sharing(sharing_options(), request);
   const auto second = arrange_sharing(sharing_options(), request);
   ASSERT_TRUE(first && second);
-  EXPECT_TRUE(is_run(first->run));
+  EXPECT_EQ(first->run.size(), 16U);
+  EXPECT_NE(wire::parse_run(first->run.c_str()), 0U);
   EXPECT_NE(first->run, second->run);
   EXPECT_EQ(first->folder, folder.path("f"));
   EXPECT_EQ(first->warning, "");
@@ -43,6 +37,12 @@ TEST(Sharing, AnInnerRunBelongsToTheOuterOne) {
   const auto sharing = arrange_sharing(sharing_options(), request);
   ASSERT_TRUE(sharing);
   EXPECT_EQ(sharing->run, "00000000000000aa");
+  for (const char* other : {"00000000000000AA", "aa"}) {
+    request.run = other;
+    const auto same = arrange_sharing(sharing_options(), request);
+    ASSERT_TRUE(same) << other;
+    EXPECT_EQ(same->run, other);
+  }
 }
 
 TEST(Sharing, VariablesAreChecked) {
@@ -54,8 +54,10 @@ TEST(Sharing, VariablesAreChecked) {
   request.folder = "relative";
   EXPECT_EQ(complaint(request), "NVSHARE_FOLDER is 'relative': it takes an absolute path");
   request = {};
-  request.run = "12";
-  EXPECT_EQ(complaint(request), "NVSHARE_RUN is '12': it takes 16 hexadecimal digits; unset it");
+  request.run = "12x";
+  EXPECT_EQ(complaint(request),
+            "NVSHARE_RUN is '12x': it takes up to 16 hexadecimal digits, not all of them 0; "
+            "unset it");
   request = {};
   request.priority = "urgent";
   EXPECT_EQ(complaint(request), "NVSHARE_PRIORITY is 'urgent': it takes low, normal or high");

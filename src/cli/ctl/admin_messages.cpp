@@ -64,6 +64,7 @@ GpuStatus gpu_of(const Json& object) {
   gpu.visible_bytes = or_zero<std::uint64_t>(object, "visible_bytes");
   gpu.other_bytes = or_zero<std::uint64_t>(object, "other_bytes");
   gpu.swap_idle_s = or_zero<double>(object, "swap_idle_s");
+  gpu.nvml_error = or_zero<std::string>(object, "nvml_error");
   return gpu;
 }
 
@@ -213,6 +214,21 @@ Outcome<Json> result_of(std::string_view answer) {
                      ? harmless(error->get_ref<const std::string&>())
                      : "the daemon refused, without a reason",
                  kCtlRefused);
+}
+
+Outcome<void> check_change(std::string_view answer) {
+  const Json result = NVS_TRY(result_of(answer));
+  const auto unsaved = result.find("unsaved");
+  if (unsaved == result.end()) return {};
+  try {
+    return failure("it is in force, but could not be written to " +
+                       harmless(or_zero<std::string>(*unsaved, "file")) + ": " +
+                       harmless(or_zero<std::string>(*unsaved, "error")) +
+                       "; a restart of the daemon will lose it",
+                   kCtlFailed);
+  } catch (const Json::exception& error) {
+    return tl::unexpected(not_understood(error.what()));
+  }
 }
 
 Outcome<std::string> result_text(std::string_view answer) {

@@ -30,6 +30,10 @@ std::string limit_request(std::string_view kind, std::string_view value, std::st
 // The result in an answer. What the daemon refused is kCtlRefused, with its own words.
 Outcome<nlohmann::json> result_of(std::string_view answer);
 
+// Whether a change was made, and will outlive the daemon. One that is in force and could not be
+// saved is kCtlFailed.
+Outcome<void> check_change(std::string_view answer);
+
 // The result again as text, indented, as people and jq read it.
 Outcome<std::string> result_text(std::string_view answer);
 

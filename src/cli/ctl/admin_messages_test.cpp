@@ -14,6 +14,7 @@ constexpr const char* kStatus = R"({"ok":true,"result":{
     "refused":3,"new":1},
   "gpus":[{"index":0,"uuid":"GPU-aa","name":"H200","memory_bytes":1024,"mig":false,"mode":"auto",
     "capacity_bytes":900,"visible_bytes":800,"other_bytes":100,"swap_idle_s":0.75,
+    "nvml_error":"GPU is lost",
     "window_ms":20,"turn_s":null,"holder":4,"waiting":1,"switches":2,"held_s":1.5,"handover_s":0.1,
     "loose":[]},
     {"index":1,"uuid":"GPU-bb","name":"H200","memory_bytes":0,"mig":true,"mode":"serial",
@@ -86,9 +87,26 @@ TEST(AdminMessages, StatusIsRead) {
   EXPECT_EQ(node->gpus[0].other_bytes, 100u);
   EXPECT_EQ(node->gpus[1].capacity_bytes, 0u) << "of an older daemon";
   EXPECT_EQ(node->gpus[0].swap_idle_s, 0.75);
+  EXPECT_EQ(node->gpus[0].nvml_error, "GPU is lost");
+  EXPECT_EQ(node->gpus[1].nvml_error, "") << "of an older daemon";
   EXPECT_EQ(use.memory_wait_s, 0.125);
   EXPECT_EQ(use.copied_out_bytes, 300u);
   EXPECT_EQ(use.copied_in_bytes, 200u);
+}
+
+TEST(AdminMessages, AChangeMayBeInForceAndNotSaved) {
+  EXPECT_TRUE(check_change(R"({"ok":true,"result":{"tenant":5,"name":"x"}})"));
+  EXPECT_TRUE(check_change(R"({"ok":true,"result":null})"));
+  EXPECT_EQ(check_change(R"({"ok":false,"error":"no"})").error().code, kCtlRefused);
+  const auto unsaved = check_change(
+      R"({"ok":true,"result":{"unsaved":{"file":"/f/state.json","error":"No space\u001b"}}})");
+  ASSERT_FALSE(unsaved);
+  EXPECT_EQ(unsaved.error().code, kCtlFailed);
+  EXPECT_EQ(unsaved.error().text,
+            "it is in force, but could not be written to /f/state.json: No space?; a restart of "
+            "the daemon will lose it");
+  EXPECT_EQ(check_change(R"({"ok":true,"result":{"unsaved":{"file":7}}})").error().code,
+            kCtlFailed);
 }
 
 TEST(AdminMessages, LimitsOfATenant) {

@@ -7,7 +7,7 @@
 
 namespace nvs::cli {
 
-inline constexpr int kCtlFailed = 1;  // no daemon, or no sense in what it said
+inline constexpr int kCtlFailed = 1;  // no daemon, no sense in what it said, or done and not saved
 inline constexpr int kCtlUsage = 2;   // the command line
 inline constexpr int kCtlRefused =
     3;  // the daemon understood, and will not: not found, not allowed

@@ -26,6 +26,7 @@ struct GpuStatus {
   std::uint64_t visible_bytes = 0;   // what a program sees as its size
   std::uint64_t other_bytes = 0;     // contexts, and programs that go round nvshare
   double swap_idle_s = 0;            // nobody ran, and somebody waited for its memory
+  std::string nvml_error = {};       // why NVML says nothing about it; empty: it does
 };
 
 struct UseStatus {  // of one GPU by one tenant

@@ -12,8 +12,7 @@ Outcome<void> pause(const CtlOptions& options) {
   AdminClient daemon = NVS_TRY(AdminClient::connect(options.folder));
   const std::string request = pause_request(options.command == "pause", options.tenant);
   const std::string answer = NVS_TRY(daemon.ask(request));
-  NVS_TRY(result_text(answer));
-  return {};
+  return check_change(answer);
 }
 
 }  // namespace

@@ -131,6 +131,14 @@ class Changes(WithDaemon):
         self.bad(2, "'4 GB' is no size: write 4Gi", "set", "memory", "4 GB", "2")
         self.assertEqual(len(self.daemon.requests), 2)
 
+    def test_what_is_in_force_and_not_saved_is_a_failure(self):
+        why = {"file": "/f/state.json", "error": "No space left on device"}
+        answer = json.dumps({"ok": True, "result": {"unsaved": why}})
+        self.daemon.answers.update(set=answer, pause=answer, limit=answer)
+        words = "it is in force, but could not be written to /f/state.json: No space left on device"
+        for command in (("set", "mode", "auto"), ("pause", "1"), ("set", "memory", "1Gi", "1")):
+            self.bad(1, f"{words}; a restart of the daemon will lose it", *command)
+
     def test_refusals(self):
         self.bad(3, "no tenant 'nobody'", "pause", "nobody")
         answer = {"ok": False, "code": "denied", "error": "not from a container"}

@@ -21,8 +21,7 @@ std::string request_of(const CtlOptions& options) {
 Outcome<void> set(const CtlOptions& options) {
   AdminClient daemon = NVS_TRY(AdminClient::connect(options.folder));
   const std::string answer = NVS_TRY(daemon.ask(request_of(options)));
-  NVS_TRY(result_text(answer));
-  return {};
+  return check_change(answer);
 }
 
 }  // namespace

@@ -58,6 +58,16 @@ std::vector<std::string> gpu_lines(const NodeStatus& node, std::size_t width) {
   return table.lines(width);
 }
 
+std::vector<std::string> silent_gpu_lines(const NodeStatus& node) {
+  std::vector<std::string> lines;
+  for (const GpuStatus& gpu : node.gpus) {
+    if (gpu.nvml_error.empty()) continue;
+    lines.push_back("GPU " + std::to_string(gpu.index) +
+                    " does not answer: " + harmless(gpu.nvml_error));
+  }
+  return lines;
+}
+
 std::vector<std::string> tenant_lines(const NodeStatus& node, std::size_t width) {
   TextTable table({{"ID", Align::right},
                    {"TENANT", Align::left, kNameColumnsMin},
@@ -276,7 +286,7 @@ std::string status_table(const NodeStatus& node, std::size_t width) {
   if (node.host_memory) text += host_memory_line(*node.host_memory);
   text += "\n";
   text += node.gpus.empty() ? "No GPU so far.\n" : joined(gpu_lines(node, width));
-  text += "\n";
+  text += joined(silent_gpu_lines(node)) + "\n";
   text += node.tenants.empty() ? "No tenant. Start one: nvshare run -- COMMAND\n"
                                : joined(tenant_lines(node, width));
   for (const auto& lines :

@@ -37,6 +37,14 @@ ID  TENANT    GPU  SWAP-WAIT  COPIED-OUT  COPIED-IN
 
 TEST(StatusTable, FitsInto80Columns) { EXPECT_EQ(status_table(test_node(), 80), kIn80Columns); }
 
+TEST(StatusTable, AGpuThatDoesNotAnswerIsNamedBelowTheTable) {
+  NodeStatus node = test_node();
+  node.gpus[1].nvml_error = "GPU is lost\x1b";
+  EXPECT_NE(status_table(node, 80).find("-\nGPU 1 does not answer: GPU is lost?\n\nID"),
+            std::string::npos)
+      << status_table(node, 80);
+}
+
 TEST(StatusTable, LimitsHaveATableOfTheirOwn) {
   const std::string in_80 = status_table(limited_node(), 80);
   EXPECT_NE(in_80.find(R"(

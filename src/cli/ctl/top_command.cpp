@@ -94,8 +94,8 @@ void Top::take_keys() {
     const std::optional<std::string> request = state_.press(key);
     if (!request) continue;
     const Outcome<std::string> answer = ask(*request);
-    const Outcome<std::string> result = answer ? result_text(*answer) : answer;
-    if (!result) state_.say(result.error().text);
+    const Outcome<void> done = answer ? check_change(*answer) : tl::unexpected(answer.error());
+    if (!done) state_.say(done.error().text);
     // What the key did is to be seen at once.
     next_poll_ = os::monotonic_now();
   }
