@@ -86,7 +86,8 @@ class EveryChart(ChartCase):
             name = manifest["metadata"]["name"]
             for container in pod["containers"] + pod.get("initContainers", []):
                 context = container["securityContext"]
-                self.assertEqual(context["capabilities"], {"drop": ["ALL"]}, name)
+                added = {"add": ["SYS_RESOURCE"]} if name.endswith("-scheduler") else {}
+                self.assertEqual(context["capabilities"], {"drop": ["ALL"], **added}, name)
                 self.assertIs(context["allowPrivilegeEscalation"], False, name)
                 self.assertIs(context["readOnlyRootFilesystem"], True, name)
                 self.assertEqual(context["seccompProfile"], {"type": "RuntimeDefault"}, name)

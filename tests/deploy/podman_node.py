@@ -14,7 +14,9 @@ SECURITY = {
     "runAsUser": lambda user: [f"--user={user}"],
     "allowPrivilegeEscalation": lambda may: [] if may else ["--security-opt=no-new-privileges"],
     "readOnlyRootFilesystem": lambda is_so: ["--read-only", "--read-only-tmpfs=false"] * is_so,
-    "capabilities": lambda which: [f"--cap-drop={name}" for name in which["drop"]],
+    "capabilities": lambda which: [
+        f"--cap-{verb}={name}" for verb in ("drop", "add") for name in which.get(verb, [])
+    ],
     "seccompProfile": lambda profile: {"RuntimeDefault": []}[profile["type"]],
 }
 

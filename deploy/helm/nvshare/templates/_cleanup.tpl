@@ -45,7 +45,7 @@ template:
           limits:
             memory: 64Mi
         securityContext:
-          {{- include "nvshare.securityContext" $root | nindent 10 }}
+          {{- include "nvshare.securityContext" (dict "root" $root "capabilities" list) | nindent 10 }}
         volumeMounts:
           - name: lib
             mountPath: /host/lib
@@ -72,7 +72,7 @@ template:
           limits:
             memory: 64Mi
         securityContext:
-          {{- include "nvshare.securityContext" $root | nindent 10 }}
+          {{- include "nvshare.securityContext" (dict "root" $root "capabilities" list) | nindent 10 }}
     volumes:
       # A folder can only be removed by who has the one above it.
       - name: lib

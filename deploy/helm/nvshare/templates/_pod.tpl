@@ -37,16 +37,21 @@ runtimeClassName: {{ . }}
 {{- end }}
 {{- end }}
 
-{{/* Root, because the kubelet's sockets and our folder are root's; and nothing beyond it. */}}
+{{/* root, and the capabilities that a container needs: a list. Root, because the kubelet's sockets and
+our folder are root's; and nothing beyond it but those. */}}
 {{- define "nvshare.securityContext" -}}
 runAsUser: 0
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
+  {{- with .capabilities }}
+  add:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
 seccompProfile:
   type: RuntimeDefault
-{{- with .Values.seLinuxOptions }}
+{{- with .root.Values.seLinuxOptions }}
 seLinuxOptions:
   {{- toYaml . | nindent 2 }}
 {{- end }}
