@@ -84,7 +84,12 @@ LEFT_ALONE = {
 }
 
 # What submits and has a hook of our own, which passes the gate itself.
-GATED_BY_HAND = {"cuGraphInstantiateWithParams", "cuGraphInstantiateWithParams_ptsz"}
+GATED_BY_HAND = {
+    "cuGraphInstantiateWithParams",
+    "cuGraphInstantiateWithParams_ptsz",
+    "cuMemMapArrayAsync",
+    "cuMemMapArrayAsync_ptsz",
+}
 
 # Headers of the toolkit that declare further entry points, and what they include of others.
 INTEROP = ("cudaGL.h", "cudaEGL.h", "cudaVDPAU.h")

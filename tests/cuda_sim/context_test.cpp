@@ -60,6 +60,23 @@ TEST(Context, WithoutPeerAccessTheSameKernelFaults) {
   }
 }
 
+TEST(Context, PeerAccessOfAContextOutlivesThatOfAnother) {
+  SimMachine machine = two_gpus();
+  run_process(machine, [](Line&) {
+    const Gpu first(0);
+    const CUdeviceptr remote = first.filled(kFloats, 3);
+    const Gpu second(1);
+    const Gpu third(1);
+    NVS_MUST(third->cuCtxEnablePeerAccess(first.context(), 0));
+    second.make_current();
+    NVS_MUST(second->cuCtxEnablePeerAccess(first.context(), 0));
+    NVS_MUST(second->cuCtxDisablePeerAccess(first.context()));
+    third.make_current();
+    NVS_MUST(third.step(remote, 1, kFloats));
+    EXPECT_EQ(third->cuCtxSynchronize(), CUDA_SUCCESS);
+  });
+}
+
 TEST(Context, PeerCopyNeedsNoPermission) {
   SimMachine machine = two_gpus();
   run_process(machine, [](Line&) {

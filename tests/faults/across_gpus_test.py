@@ -89,6 +89,9 @@ class Peers(AcrossGpus):
         """They find the memory where it was, and may still use it, each time that it is back."""
         self.share("kernels", "using")
 
+    def test_contexts_beside_it_that_have_it_for_a_moment(self):
+        self.share("others")
+
     def test_work_on_both(self):
         self.share("both")
 

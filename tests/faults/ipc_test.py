@@ -107,6 +107,47 @@ class Openers(Told):
         self.finish(stranger, *openers, maker)
 
 
+class Restarted(Told):
+    """The next daemon gets what the last one had."""
+
+    scale = 32
+    BYTES = 100 * MIB  # of several chunks
+
+    def setUp(self):
+        super().setUp()
+        self.maker = self.tenant("limits", NVML)
+        self.maker.wait_for_line("ready")
+        self.assertTrue(self.take(self.maker, "plain", self.BYTES))
+        self.handle = self.share()
+        self.kill_daemon()
+        self.start_daemon()
+        self.wait_until(lambda: self.on_gpu(self.maker), "the maker in status")
+
+    def share(self):
+        self.maker.shares = getattr(self.maker, "shares", 0) + 1
+        self.maker.say("share")
+        return self.maker.wait_for_line("handle", self.maker.shares).split()[1]
+
+    def can_open(self):
+        opener = self.tenant("limits", NVML)
+        opener.wait_for_line("ready")
+        opener.say(f"open {self.handle}")
+        is_open = opener.wait_for_line("took") == "took 0"
+        self.finish(opener)
+        return is_open
+
+    def test_a_handle_that_is_asked_for_again_opens(self):
+        self.assertEqual(self.share(), self.handle)
+        self.assertTrue(self.can_open())
+        self.finish(self.maker)
+
+    def test_a_handle_of_before_opens(self):
+        self.wait_until(self.can_open, "a handle that opens")
+        self.give(self.maker)
+        self.assertFalse(self.can_open())
+        self.finish(self.maker)
+
+
 class Unevictable(FaultCase):
     """With daemons that do what the test says, one for each tenant. They share what they keep."""
 

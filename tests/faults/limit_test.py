@@ -286,5 +286,35 @@ class Shared(Told):
         self.finish(first, second)
 
 
+class Elsewhere(Told):
+    """Two GPUs, of which the tenant has a context on one."""
+
+    gpus = 2
+
+    def test_a_pool_of_a_gpu_without_a_context_counts(self):
+        tenant = self.tenant("limits", NVML, NVSHARE_GPU_MEMORY_LIMIT=str(SIZE))
+        tenant.wait_for_line("ready")
+        self.assertFalse(self.take(tenant, "elsewhere", SIZE + 1))
+        self.assertTrue(self.take(tenant, "elsewhere", SIZE))
+        self.assertEqual(self.on_gpu(tenant, gpu=1)["memory_used_bytes"], SIZE)
+        self.assertFalse(self.take(tenant, "elsewhere", 1))
+        self.give(tenant)
+        self.assertTrue(self.take(tenant, "elsewhere", SIZE))
+        tenant.finish()
+
+    def test_what_is_seen_of_a_gpu_without_a_context(self):
+        tenant = self.tenant("limits", NVML, NVSHARE_GPU_MEMORY_LIMIT=str(SIZE))
+        tenant.wait_for_line("ready")
+        seen = []
+
+        def is_limited():
+            tenant.say("elsewhere")
+            seen.append(tenant.wait_for_line("sizes", len(seen) + 1))
+            return seen[-1] == f"sizes {SIZE} {SIZE}"
+
+        self.wait_until(is_limited, "the limit seen by NVML")
+        tenant.finish()
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -180,6 +180,23 @@ class Failed(Scripted):
         tenant.wait_for_progress()
         tenant.finish()
 
+    def test_what_has_not_changed_is_found_out_after_a_failure_too(self):
+        """The card is full when the kernel that hashes is loaded, and not for ever."""
+        tenant = self.ready_tenant(
+            "freer", 1, NVSHARE_SIM_FAIL=f"cuModuleLoadData@{LIBRARY}:0:1:{OUT_OF_MEMORY}"
+        )
+        copied = []
+        for _ in range(3):
+            self.daemon.close()
+            copied.append(self.daemon.swap_out().copied_out)
+            self.daemon.swap_in()
+            self.daemon.open()
+        self.assertEqual(copied[2], copied[1], "what left before it was there is copied once more")
+        for line in ("freed", "again"):
+            tenant.say()
+            tenant.wait_for_line(line)
+        tenant.check_ok()
+
 
 class Denied(Scripted):
     host_bytes = 0

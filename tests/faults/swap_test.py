@@ -7,9 +7,11 @@ The daemon is a script, so that every step happens when the test says so.
 usage: swap_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 """
 
+import contextlib
 import re
 import resource
 import shutil
+import struct
 import time
 import unittest
 from pathlib import Path
@@ -192,6 +194,25 @@ class Swap(ScriptedDaemon, FaultCase):
         self.daemon.close()
         self.daemon.swap_out()
         self.daemon.end()
+        self.passes(tenant)
+
+    def test_the_next_daemon_does_not_serve_the_gpu(self):
+        """And says so while memory is away, which comes slowly here."""
+        self.machine["NVSHARE_SIM_TIME"] = "4"
+        tenant = self.begin("add", "--rewrite", "--iterations", "20")
+        self.daemon.close()
+        self.daemon.swap_out()
+        self.daemon.client.close()
+        self.daemon.meet_again()
+        self.daemon.expect("UseGpu")
+        self.daemon.send("GpuKnown", ordinal=0, known=0)
+
+        def has_ended():
+            with contextlib.suppress(ConnectionError, struct.error):  # who ends says nothing
+                self.daemon.serve()
+            return tenant.process.poll() is not None
+
+        self.wait_until(has_ended, "the end of", lambda: tenant)
         self.passes(tenant)
 
 

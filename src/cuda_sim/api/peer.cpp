@@ -5,6 +5,18 @@
 
 using namespace nvs::sim;
 
+namespace {
+
+// Access is written down by GPUs, and other contexts of the same one may have it too.
+bool may_any_access(Driver& driver, unsigned from, unsigned to) {
+  for (const auto& [handle, context] : driver.contexts.all()) {
+    if (!context->destroyed && context->gpu == from && context->peers[to]) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 NVS_SIM(cuCtxEnablePeerAccess, (CUcontext peer_handle, unsigned int flags), peer_handle, flags) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   Driver& d = driver();
@@ -27,6 +39,7 @@ NVS_SIM(cuCtxDisablePeerAccess, (CUcontext peer_handle), peer_handle) {
   if (!peer || peer->destroyed) return CUDA_ERROR_INVALID_CONTEXT;
   if (!context->peers[peer->gpu]) return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
   context->peers[peer->gpu] = false;
+  if (may_any_access(d, context->gpu, peer->gpu)) return CUDA_SUCCESS;
   set_peer_access(d, *peer, context->gpu, Access::none);
   return CUDA_SUCCESS;
 }

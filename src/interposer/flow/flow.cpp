@@ -137,13 +137,22 @@ void submit(Line& line, std::int64_t now_ns, CUstream stream, std::uint64_t kind
     const bool is_pause = !in_window || paused_ns >= kPause_ns;
     if (is_pause && knows_all(line)) line.paused_ns.fetch_add(paused_ns);
     const std::int64_t wanted_ns = in_window ? now_ns : line.wanted_ns.load();
-    if (in_window || wanted_ns > since_ns) {
+    // Nor is there one while a call that waits for its work is inside.
+    const bool is_made = line.queue.unmarked() == 0;
+    if (is_made && (in_window || wanted_ns > since_ns)) {
       const int pauses = line.pauses + (wanted_ns - since_ns > kLongPause_ns ? 1 : -1);
       line.pauses = pauses > kPausesMax ? kPausesMax : pauses < -kPausesMax ? -kPausesMax : pauses;
     }
   }
   line.queue.submit(now_ns, kind);
   ++line.being_made;
+}
+
+void note_made(Line& line, std::int64_t now_ns) {
+  --line.being_made;
+  line.queue.made(now_ns);
+  // A mark of another thread was recorded before this submission was made, and counts for it.
+  if (line.queue.unmarked() == 0) line.complete = false;
 }
 
 bool create_event(CUcontext context, Event& event) {
@@ -223,6 +232,12 @@ bool count(int gpu, CUstream stream, std::uint64_t kind) {
   return true;
 }
 
+void made(int gpu) {
+  Line& line = lines[gpu];
+  const os::FutexGuard guard(line.lock);
+  note_made(line, clock_ns());
+}
+
 void mark(int gpu, CUstream stream) {
   Line& line = lines[gpu];
   Event event{};
@@ -230,9 +245,7 @@ void mark(int gpu, CUstream stream) {
   {
     const std::int64_t bound_ns = line.bound_ns.load(std::memory_order_relaxed);
     const os::FutexGuard guard(line.lock);
-    --line.being_made;
-    // A mark of another thread was recorded before this submission was made, and counts for it.
-    if (line.queue.unmarked() == 0) line.complete = false;
+    note_made(line, clock_ns());
     if (context == nullptr || !line.queue.needs_mark(clock_ns(), bound_ns)) return;
     if (!take_spare(line, context, event)) event.context = nullptr;
   }
@@ -263,7 +276,7 @@ bool look(int gpu, Look& result) {
   result.remaining_ns = queue.remaining_ns(now_ns);
   // Submissions behind the last mark are few and lie closer together than marks do.
   const bool unmarked_done = queue.unmarked() == 0 || result.quiet_ns > 2 * result.remaining_ns;
-  result.done = queue.marks() == 0 && unmarked_done;
+  result.done = queue.marks() == 0 && unmarked_done && !gate::is_submitting(gpu);
   result.certain = knows_all(line);
   result.ends_in_ns = result.certain ? queue.ends_in_ns(now_ns) : 0;
   result.look_again_ns = queue.poll_in_ns(now_ns);

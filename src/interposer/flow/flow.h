@@ -35,10 +35,14 @@ void lose_track(int gpu);
 bool is_bounded(int gpu);
 // After the submission, on the thread that made it: records a mark if it is time for one.
 void mark(int gpu, CUstream stream);
+// The same where no mark may be recorded.
+void made(int gpu);
 
 // What the marks say. False: another thread is at it, or there is no bound.
 struct Look {
-  bool done;                  // every mark is complete, and nothing unmarked is likely to run
+  // Every mark is complete, no thread is inside with a submission, and nothing unmarked is likely
+  // to run.
+  bool done;
   std::int64_t quiet_ns;      // since the last submission or completion, whichever came later
   std::int64_t remaining_ns;  // GPU time that is queued
   std::int64_t ends_in_ns;    // if that is known well, and certain; else 0

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/flow/flow.h"
 
+#include <functional>
+
 #include <gtest/gtest.h>
 
 #include "interposer/flow/queue.h"
@@ -18,6 +20,12 @@ constexpr std::int64_t kBound_ns = 2'000'000;
 
 flow::FakeEvents& fake = flow::fake_events;
 int thing = 0;
+std::function<void()> in_fill;
+
+CUresult fill(CUdeviceptr, unsigned char, std::size_t) {
+  if (in_fill) in_fill();
+  return CUDA_SUCCESS;
+}
 
 class Flow : public testing::Test {
  protected:
@@ -27,8 +35,11 @@ class Flow : public testing::Test {
       *gpu = 0;
       return CUDA_SUCCESS;
     });
-    set_real_for_test<Row::cuMemsetD8_v2>(
-        [](CUdeviceptr, unsigned char, std::size_t) { return CUDA_SUCCESS; });
+    in_fill = nullptr;
+    set_real_for_test<Row::cuMemsetD8_v2>(&fill);
+    set_real_for_test<Row::cuMemsetD8_v2_ptds>(&fill);
+    set_real_for_test<Row::cuMemcpyPeer>(
+        [](CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t) { return CUDA_SUCCESS; });
     flow::start_over_in_child();
     gate::start_over_in_child();
     flow::set_bound(0, kBound_ns);
@@ -44,9 +55,9 @@ class Flow : public testing::Test {
     flow::mark(0, stream());
   }
   static CUstream stream() { return reinterpret_cast<CUstream>(&thing); }
-  static flow::Look look() {
+  static flow::Look look(int gpu = 0) {
     flow::Look result{};
-    EXPECT_TRUE(flow::look(0, result));
+    EXPECT_TRUE(flow::look(gpu, result));
     return result;
   }
 };
@@ -122,11 +133,107 @@ TEST_F(Flow, NobodyWhoLosesTrackWaitsForTheDriver) {
   EXPECT_FALSE(look().certain);
 }
 
-TEST_F(Flow, ACallWithoutAStreamLosesTrack) {
+TEST_F(Flow, ACallWithoutAStreamIsMarkedOnTheDefaultStreamOfItsAbi) {
   gate::set_bounded(true);
-  EXPECT_TRUE(look().certain);
+  fake.complete = false;
   EXPECT_EQ(GatedCall<Row::cuMemsetD8_v2>::call(0, 0, 1), CUDA_SUCCESS);
+  EXPECT_FALSE(look().done);
+  EXPECT_EQ(fake.recorded_on, reinterpret_cast<CUstream>(CU_STREAM_LEGACY));
+  fake.complete = true;
+  EXPECT_TRUE(look().done);
+  EXPECT_TRUE(look().certain);
+  EXPECT_EQ(GatedCall<Row::cuMemsetD8_v2_ptds>::call(0, 0, 1), CUDA_SUCCESS);
+  EXPECT_EQ(fake.recorded_on, reinterpret_cast<CUstream>(CU_STREAM_PER_THREAD));
+}
+
+// A copy that waits for the kernels before it is work for as long as it does.
+TEST_F(Flow, ACallThatIsInTheDriverIsWork) {
+  gate::set_bounded(true);
+  flow::set_bound(1, kBound_ns);
+  bool was_done = true;
+  bool was_done_elsewhere = false;
+  in_fill = [&] {
+    os::sleep_ns(2 * look().remaining_ns + 1);
+    was_done = look().done;
+    was_done_elsewhere = look(1).done;
+  };
+  EXPECT_EQ(GatedCall<Row::cuMemsetD8_v2>::call(0, 0, 1), CUDA_SUCCESS);
+  EXPECT_FALSE(was_done);
+  EXPECT_TRUE(was_done_elsewhere);
+  const flow::Look after = look();
+  EXPECT_TRUE(after.done);
+  EXPECT_TRUE(after.certain);
+}
+
+// An event there would break the capture.
+TEST_F(Flow, NothingIsMarkedOnADefaultStreamBesideACapture) {
+  gate::set_bounded(true);
+  fake.capturing = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  std::int64_t before_ns = 0;
+  in_fill = [&before_ns] {
+    os::sleep_ns(flow::kPause_ns);
+    before_ns = clock_ns();
+  };
+  EXPECT_EQ(GatedCall<Row::cuMemsetD8_v2>::call(0, 0, 1), CUDA_SUCCESS);
+  EXPECT_EQ(fake.records, 0);
+  const flow::Look after = look();
+  EXPECT_FALSE(after.certain);
+  EXPECT_LE(after.quiet_ns, clock_ns() - before_ns) << "it was at work until the call returned";
+}
+
+TEST_F(Flow, WhatTouchesNoStreamIsNotMarked) {
+  set_real_for_test<Row::cuGraphInstantiateWithParams>(
+      [](CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*) { return CUDA_SUCCESS; });
+  gate::set_bounded(true);
+  EXPECT_EQ(GatedCall<Row::cuGraphInstantiateWithParams>::call(nullptr, nullptr, nullptr),
+            CUDA_SUCCESS);
+  EXPECT_EQ(fake.records, 0);
   EXPECT_FALSE(look().certain);
+}
+
+TEST_F(Flow, ACopyBetweenGpusLosesTrackOfTheOther) {
+  gate::set_bounded(true);
+  flow::set_bound(1, kBound_ns);
+  flow::emptied(1, flow::now(1));
+  EXPECT_EQ(GatedCall<Row::cuMemcpyPeer>::call(0, nullptr, 0, nullptr, 1), CUDA_SUCCESS);
+  EXPECT_TRUE(look().certain);
+  EXPECT_FALSE(look(1).certain);
+}
+
+// In this one a stream is its own context, and the number of its GPU.
+TEST_F(Flow, LaunchesOnSeveralGpusCountOnEach) {
+  static thread_local CUcontext current = nullptr;
+  static const auto gpu_of = [](auto handle) {
+    return static_cast<int>(reinterpret_cast<std::intptr_t>(handle) & 1);
+  };
+  set_real_for_test<Row::cuStreamGetCtx>([](CUstream stream, CUcontext* place) {
+    *place = reinterpret_cast<CUcontext>(stream);
+    return CUDA_SUCCESS;
+  });
+  set_real_for_test<Row::cuCtxPushCurrent_v2>([](CUcontext context) {
+    current = context;
+    return CUDA_SUCCESS;
+  });
+  set_real_for_test<Row::cuCtxGetDevice>([](CUdevice* gpu) {
+    *gpu = gpu_of(current);
+    return CUDA_SUCCESS;
+  });
+  set_real_for_test<Row::cuLaunchCooperativeKernelMultiDevice>(
+      [](CUDA_LAUNCH_PARAMS*, unsigned, unsigned) { return CUDA_SUCCESS; });
+  gate::set_bounded(true);
+  flow::set_bound(1, kBound_ns);
+  flow::emptied(1, flow::now(1));
+  CUDA_LAUNCH_PARAMS launches[2] = {};
+  launches[0].hStream = reinterpret_cast<CUstream>(0x10);
+  launches[1].hStream = reinterpret_cast<CUstream>(0x11);
+  fake.complete = false;
+  EXPECT_EQ(GatedCall<Row::cuLaunchCooperativeKernelMultiDevice>::call(launches, 2, 0),
+            CUDA_SUCCESS);
+  EXPECT_EQ(fake.records, 2);
+  for (int gpu = 0; gpu < 2; ++gpu) {
+    EXPECT_FALSE(look(gpu).done);
+    EXPECT_TRUE(look(gpu).certain);
+  }
 }
 
 TEST_F(Flow, PausesAreAddedUpWhereNothingElseMayRun) {

@@ -35,6 +35,8 @@ class Queue {
   // A submission is about to be made. It is counted at once, so that threads see each other's. The
   // key tells kinds apart; 0: unknown.
   void submit(std::int64_t now_ns, std::uint64_t key);
+  // It was, which may have taken as long as the GPU needed.
+  void made(std::int64_t now_ns) { last_submission_ns_ = now_ns; }
   // Should a mark follow the submission that was just made?
   bool needs_mark(std::int64_t now_ns, std::int64_t bound_ns) const;
   // A mark was recorded behind all submissions so far. Marks complete in order, or are taken to.

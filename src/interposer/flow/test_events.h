@@ -13,6 +13,9 @@ struct FakeEvents {
   bool complete = true;
   CUresult result = CUDA_SUCCESS;  // of those that are
   std::function<void()> in_query;
+  int records = 0;
+  CUstream recorded_on = nullptr;     // the last of them
+  CUresult capturing = CUDA_SUCCESS;  // what is answered to whoever asks
 };
 inline FakeEvents fake_events;
 
@@ -34,7 +37,15 @@ inline void use_fake_events() {
       [](CUcontext* place) { return give_fake_handle(place); });
   set_real_for_test<Row::cuEventCreate>(
       [](CUevent* place, unsigned) { return give_fake_handle(place); });
-  set_real_for_test<Row::cuEventRecord>([](CUevent, CUstream) { return CUDA_SUCCESS; });
+  set_real_for_test<Row::cuEventRecord>([](CUevent, CUstream stream) {
+    ++fake_events.records;
+    fake_events.recorded_on = stream;
+    return CUDA_SUCCESS;
+  });
+  set_real_for_test<Row::cuStreamIsCapturing>([](CUstream, CUstreamCaptureStatus* status) {
+    *status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return fake_events.capturing;
+  });
   set_real_for_test<Row::cuEventQuery>([](CUevent) {
     if (fake_events.in_query) fake_events.in_query();
     return fake_events.complete ? fake_events.result : CUDA_ERROR_NOT_READY;

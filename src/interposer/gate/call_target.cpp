@@ -6,14 +6,6 @@
 namespace nvs::interposer::gate {
 namespace {
 
-bool is_captured(const Call& call) {
-  const auto ask = real<Row::cuStreamIsCapturing>();
-  if (!call.on_stream || ask == nullptr) return false;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  // The default stream beside a capture is an error, which the call itself will meet as well.
-  return ask(call.stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 int current_gpu() {
   const auto ask = real<Row::cuCtxGetDevice>();
   CUdevice device = -1;
@@ -45,8 +37,16 @@ int gpu_of(CUcontext context) {
 
 }  // namespace
 
+bool is_captured(CUstream stream) {
+  const auto ask = real<Row::cuStreamIsCapturing>();
+  if (ask == nullptr) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // The default stream beside a capture is an error, which the call itself will meet as well.
+  return ask(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 Target target_of(const Call& call) {
-  const bool captured = is_captured(call);
+  const bool captured = call.on_stream && is_captured(call.stream);
   const bool asks = !captured || several.load(std::memory_order_relaxed) != 0;
   if (!asks) return {true, -1};
   const CUcontext other = other_context(call);

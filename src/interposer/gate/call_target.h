@@ -16,4 +16,7 @@ struct Target {
 
 Target target_of(const Call& call);
 
+// Or, of a default stream, whether a capture elsewhere forbids to add to it. Asking harms none.
+bool is_captured(CUstream stream);
+
 }  // namespace nvs::interposer::gate

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/gate/gate.h"
 
-#include <bit>
-
 #include "interposer/flow/flow.h"
 #include "interposer/gate/backoff.h"
 #include "interposer/gate/call_target.h"
+#include "interposer/gate/credits.h"
+#include "interposer/gate/launch_list.h"
 #include "interposer/gate/named_memory.h"
 #include "interposer/gate/nesting.h"
 #include "interposer/gate/slots.h"
@@ -35,17 +35,19 @@ constinit std::atomic<Barrier> barrier{Barrier::unknown};
 constinit std::atomic<std::uint32_t> crowd{0};
 constinit thread_local std::uint32_t crowd_depth __attribute__((tls_model("initial-exec"))) = 0;
 
-// Submissions that may pass a closed gate, and those that did.
-constinit std::atomic<std::uint32_t> credits[kGpusMax] = {};
-constinit std::atomic<std::uint32_t> let_in[kGpusMax] = {};
-
 // What leave() has to do, for a thread's outermost call.
 struct Pending {
   Slot* slot;  // null: in the crowd
   CUstream stream;
-  int gpu;  // whose queue is bounded; -1: none
+  int gpu;          // whose queue is bounded; -1: none; or kCaptured
+  bool is_named;    // the stream is what the program said
+  Launches others;  // on further GPUs
 };
 constinit thread_local Pending pending __attribute__((tls_model("initial-exec"))) = {};
+
+// A captured call that keeps memory where it is; the driver may call itself from there.
+constexpr int kCaptured = -2;
+constinit thread_local std::uint32_t captured_depth __attribute__((tls_model("initial-exec"))) = 0;
 
 // Before the first mark of a process. Two threads may do it at once, with the same result.
 void choose_barrier() {
@@ -111,40 +113,8 @@ struct Mark {
 };
 
 Slot* marked(const Mark& mark) {
-  if (mark.slot == nullptr) pending = {nullptr, nullptr, -1};
+  if (mark.slot == nullptr) pending = {nullptr, nullptr, -1, false, {}};
   return mark.slot;
-}
-
-bool take_credit(int gpu) {
-  std::uint32_t left = credits[gpu].load(std::memory_order_acquire);
-  while (left != 0) {
-    if (credits[gpu].compare_exchange_weak(left, left - 1, std::memory_order_acq_rel)) return true;
-  }
-  return false;
-}
-
-bool has_credits(std::uint32_t gpus) {
-  for (; gpus != 0; gpus &= gpus - 1) {
-    if (credits[std::countr_zero(gpus)].load(std::memory_order_acquire) == 0) return false;
-  }
-  return true;
-}
-
-// All or none. What is given back is so before the mark is cleared, so that no drain ends with it.
-bool take_credits(std::uint32_t gpus) {
-  std::uint32_t taken = 0;
-  for (std::uint32_t left = gpus; left != 0; left &= left - 1) {
-    const int gpu = std::countr_zero(left);
-    if (take_credit(gpu)) {
-      taken |= bit_of(gpu);
-      continue;
-    }
-    for (; taken != 0; taken &= taken - 1) {
-      credits[std::countr_zero(taken)].store(1, std::memory_order_release);
-    }
-    return false;
-  }
-  return true;
 }
 
 // The longest that a call waits for room in a bounded queue.
@@ -162,10 +132,7 @@ class Visit {
   Slot* enter() {
     const bool adds_to_graph = target_.captured || !call_.submits;
     if (owners_ != 0 && adds_to_graph) note_in_graph(owners_, target_.gpu);
-    if (target_.captured) {
-      swap::wait_until_there(word.load(std::memory_order_acquire) & kAllGpus);
-      return &unmarked;
-    }
+    if (target_.captured) return enter_captured();
     if (target_.gpu >= 0) session::gpu_used(target_.gpu);
     for (;;) {
       const std::uint32_t change = waits::changes();
@@ -176,14 +143,13 @@ class Visit {
         wait_while_closed(seen, change);
         continue;
       }
-      // Calls that name no stream mostly wait for themselves; and there is no stream to mark.
-      const bool bounded = (seen & kBounded) != 0 && target_.gpu >= 0 && call_.on_stream;
+      const bool bounded = (seen & kBounded) != 0 && target_.gpu >= 0 && call_.stream != nullptr;
       if (bounded && !has_room(change)) continue;
       mark_.set();
       const std::uint32_t inside = word_after_mark();
       if ((inside & closed_for_us_) == 0) {
         // Said where a drain waits for us: said before, an earlier one may have ended since.
-        if (!counted_ && call_.submits && (inside & kBounded) != 0) lose_track();
+        if (call_.submits && (inside & kBounded) != 0) lose_track();
         return entered();
       }
       mark_.clear();
@@ -191,6 +157,15 @@ class Visit {
   }
 
  private:
+  // A kernel is not looked at before its graph is launched.
+  Slot* enter_captured() const {
+    if (!call_.names_memory() || captured_depth != 0) return &unmarked;
+    swap::enter_captured(word.load(std::memory_order_acquire) & kAllGpus);
+    ++captured_depth;
+    pending = {nullptr, nullptr, kCaptured, false, {}};
+    return nullptr;
+  }
+
   void wait_while_closed(std::uint32_t seen, std::uint32_t change) const {
     for (int gpu = 0; gpu < kGpusMax; ++gpu) {
       if ((seen & closed_for_us_ & bit_of(gpu)) != 0) session::want(gpu);
@@ -204,10 +179,12 @@ class Visit {
     counted_ = false;
   }
 
+  // Of what is not counted. A copy between GPUs that names no stream is so on one of them.
   void lose_track() const {
-    const bool one = call_.on_stream && !call_.on_all_gpus && target_.gpu >= 0;
+    if (counted_ && (call_.on_stream || !call_.on_all_gpus)) return;
+    const bool is_for_all = call_.on_all_gpus || target_.gpu < 0;
     for (int gpu = 0; gpu < kGpusMax; ++gpu) {
-      if (!one || gpu == target_.gpu) flow::lose_track(gpu);
+      if (gpu == target_.gpu ? !counted_ : is_for_all) flow::lose_track(gpu);
     }
   }
 
@@ -235,10 +212,7 @@ class Visit {
       mark_.clear();
       return false;
     }
-    for (std::uint32_t left = closed; left != 0; left &= left - 1) {
-      let_in[std::countr_zero(left)].fetch_add(1, std::memory_order_seq_cst);
-    }
-    if (call_.on_stream && call_.submits)
+    if (call_.stream != nullptr && call_.submits)
       counted_ = flow::count(target_.gpu, call_.stream, call_.kind);
     if (!counted_ && call_.submits) flow::lose_track(target_.gpu);
     return true;
@@ -247,7 +221,12 @@ class Visit {
   Slot* entered() const {
     if (owners_ != 0 && call_.submits) note_submitted(owners_, target_.gpu);
     if (!counted_) return marked(mark_);
-    pending = {mark_.slot, call_.stream, target_.gpu};
+    const Launches others = count_others(call_);
+    pending = {mark_.slot, call_.stream, target_.gpu, call_.on_stream, others};
+    if (mark_.slot != nullptr) {
+      const std::uint32_t gpus = bit_of(target_.gpu) | others.gpus;
+      mark_.slot->submits_to.store(gpus, std::memory_order_relaxed);
+    }
     return nullptr;
   }
 
@@ -311,16 +290,29 @@ Slot* enter(const Call& call) {
 
 void leave() {
   const Pending done = pending;
+  if (done.gpu == kCaptured) {
+    const libc::NoCancel no_cancel;
+    --captured_depth;
+    return swap::leave_captured();
+  }
   if (done.gpu >= 0) {
     const libc::NoCancel no_cancel;
-    flow::mark(done.gpu, done.stream);
+    // Where the program named no stream, the default stream may be one that nothing can be added
+    // to: a capture elsewhere would be broken.
+    if (done.is_named || !is_captured(done.stream)) {
+      flow::mark(done.gpu, done.stream);
+    } else {
+      flow::made(done.gpu);
+    }
+    mark_others(done.others);
+    if (done.slot != nullptr) done.slot->submits_to.store(0, std::memory_order_relaxed);
   }
   Mark{done.slot, 0}.clear();
 }
 
 bool begin_close(int gpu) {
   choose_barrier();
-  credits[gpu].store(0, std::memory_order_relaxed);
+  forget_credit(gpu);
   word.fetch_or(bit_of(gpu), std::memory_order_seq_cst);
   return barrier_on_all_threads();
 }
@@ -358,17 +350,6 @@ bool takes_pieces(const Call& call) {
 
 void get_ready(std::int64_t until_ns) { waits::get_ready(until_ns); }
 
-void let_one_in(int gpu) {
-  credits[gpu].store(1, std::memory_order_release);
-  waits::changed();
-}
-
-void let_nobody_in(int gpu) { credits[gpu].exchange(0, std::memory_order_acq_rel); }
-
-bool may_let_in(int gpu) { return credits[gpu].load(std::memory_order_seq_cst) != 0; }
-
-std::uint32_t let_in_so_far(int gpu) { return let_in[gpu].load(std::memory_order_seq_cst); }
-
 int threads_inside() {
   int count = static_cast<int>(crowd.load(std::memory_order_acquire));
   for (std::uint32_t i = 0; i < slots_used(); ++i) {
@@ -377,11 +358,21 @@ int threads_inside() {
   return count;
 }
 
+bool is_submitting(int gpu) {
+  for (std::uint32_t i = 0; i < slots_used(); ++i) {
+    const Slot& slot = slot_at(i);
+    if (slot.inside.load(std::memory_order_acquire) == 0) continue;
+    if ((slot.submits_to.load(std::memory_order_relaxed) & bit_of(gpu)) != 0) return true;
+  }
+  return false;
+}
+
 void start_over_in_child() {
   forget_slots();
   crowd.store(0, std::memory_order_relaxed);
   crowd_depth = 0;
-  for (auto& credit : credits) credit.store(0, std::memory_order_relaxed);
+  captured_depth = 0;
+  forget_credits();
   waits::start_over_in_child();
   forget_graphs_in_child();
   word.store(0, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "cuda_api/cuda_stream.h"
 #include "cuda_api/cuda_types.h"
 
 namespace nvs::interposer::gate {
@@ -23,6 +24,8 @@ struct alignas(64) Slot {
   std::atomic<std::uintptr_t> inside;
   // Its thread id, below a number that is another one each time the slot is given out; 0: free.
   std::atomic<std::uint64_t> owner;
+  // While it is inside with a submission that is counted: the GPUs of that, one bit each.
+  std::atomic<std::uint32_t> submits_to;
 };
 
 // Null until the thread's first call.
@@ -36,8 +39,9 @@ extern std::atomic<std::uint32_t> several __attribute__((visibility("hidden")));
 // What the gate has to know of a call if it is closed.
 struct Call {
   std::uintptr_t frame;  // the stack pointer of the hook
-  CUstream stream;       // what it names, with the default stream of its ABI in place of null
-  bool on_stream;        // does it name one at all?
+  // What it names, or the default stream of its ABI; null: it cannot be counted on any.
+  CUstream stream;
+  bool on_stream;  // does it name one at all?
   bool on_all_gpus;
   std::uint64_t kind;   // calls with the same number take about the same time on the GPU
   bool submits = true;  // false: it wants the memory to be there, and names no stream
@@ -45,6 +49,9 @@ struct Call {
   CUdeviceptr memory[2] = {};
   bool names_many = false;  // more than fits there
   bool launches_graph = false;
+  // By one call on several GPUs. The stream is that of the first.
+  const CUDA_LAUNCH_PARAMS* launches = nullptr;
+  unsigned launch_count = 0;
 
   bool names_memory() const {
     return memory[0] != 0 || memory[1] != 0 || names_many || launches_graph;
@@ -88,6 +95,9 @@ std::uint32_t let_in_so_far(int gpu);
 
 // How many threads are inside.
 int threads_inside();
+// Whether one of them submits something to the GPU that is counted. A synchronous call does so
+// until it returns, for as long as that may be.
+bool is_submitting(int gpu);
 
 void start_over_in_child();
 

@@ -81,9 +81,30 @@ struct CallStream {
     }
   }
 
+  // Where nothing else is said, what is submitted goes to the default stream. To instantiate a
+  // graph touches no stream but the one to which it may upload, so that to mark any other might be
+  // what breaks a capture.
+  template <class... Arguments>
+  static void find_all(gate::Call& call, Arguments... arguments) {
+    find(call, arguments...);
+    constexpr bool kUploads = (std::is_same_v<Arguments, CUDA_GRAPH_INSTANTIATE_PARAMS*> || ...);
+    if (call.submits && call.stream == nullptr && !kUploads) call.stream = or_default(nullptr);
+  }
+
+  static void find_launches(gate::Call& call, CUDA_LAUNCH_PARAMS* launches, unsigned count,
+                            unsigned) {
+    if (launches == nullptr || count == 0) return;
+    call.launches = launches;
+    call.launch_count = count;
+    call.stream = launches->hStream;
+    call.on_stream = true;
+    call.kind = reinterpret_cast<std::uintptr_t>(launches->function);
+  }
+
   template <class First, class... Rest>
   static void find(gate::Call& call, First first, Rest... rest) {
     find_memory(call, first);
+    if constexpr (std::is_same_v<First, CUDA_LAUNCH_PARAMS*>) find_launches(call, first, rest...);
     if constexpr (std::is_same_v<First, CUstream>) {
       call.stream = or_default(first);
       call.on_stream = true;
@@ -143,7 +164,7 @@ struct GatedCall<row, CUresult(Arguments...)> {
   // Alone there is nobody to let in between; and a copy that is captured becomes one node.
   [[gnu::noinline, gnu::cold]] static CUresult call_for_huge(Arguments... arguments) {
     gate::Call call{0, nullptr, false, false, kRowKind, kSubmits};
-    CallStream<row>::find(call, arguments...);
+    CallStream<row>::find_all(call, arguments...);
     if (!gate::takes_pieces(call)) return call_once(arguments...);
     return HugeCopy<Arguments...>::in_pieces([](Arguments... piece) { return call_once(piece...); },
                                              arguments...);
@@ -186,7 +207,7 @@ struct GatedCall<row, CUresult(Arguments...)> {
   NVS_SAVES_REGISTERS [[gnu::noinline, gnu::cold]] static gate::Slot* enter_slowly(
       Arguments... arguments, std::uintptr_t frame) {
     gate::Call call{frame, nullptr, false, false, kRowKind, kSubmits};
-    CallStream<row>::find(call, arguments...);
+    CallStream<row>::find_all(call, arguments...);
     return gate::enter(call);
   }
 };

@@ -32,6 +32,7 @@ constinit thread_local std::uint32_t freed_when_refused __attribute__((tls_model
     0;
 
 void make_free(Slot& slot) {
+  slot.submits_to.store(0, std::memory_order_relaxed);
   slot.inside.store(0, std::memory_order_relaxed);
   slot.owner.store(0, std::memory_order_release);
   freed.fetch_add(1, std::memory_order_release);
@@ -136,6 +137,7 @@ bool reclaim_if_dead(Slot& slot) {
 void forget_slots() {
   const std::uint32_t count = used.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count; ++i) {
+    slots[i].submits_to.store(0, std::memory_order_relaxed);
     slots[i].inside.store(0, std::memory_order_relaxed);
     slots[i].owner.store(0, std::memory_order_relaxed);
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: arrays and mipmapped arrays. The driver gives no addresses for them and tells no sizes.
+#include "interposer/gate/gated_call.h"
 #include "interposer/memory/array_size.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/reservation.h"
+#include "interposer/memory/sparse_maps.h"
 #include "interposer/memory/swap/driver_room.h"
 
 namespace nvs::interposer::memory {
@@ -45,6 +47,20 @@ CUresult create_array(CUarray* array, const Descriptor* descriptor, Create creat
                              [&] { return create(array, descriptor); });
 }
 
+template <class Destroy>
+CUresult destroy_array(Space space, std::uint64_t array, Destroy destroy) {
+  const CUresult result = free_through(space, array, destroy);
+  if (result == CUDA_SUCCESS) sparse::destroyed(space, array);
+  return result;
+}
+
+template <Row row>
+CUresult map_arrays(CUarrayMapInfo* operations, unsigned count, CUstream stream) {
+  const CUresult result = GatedCall<row>::call(operations, count, stream);
+  if (result == CUDA_SUCCESS && operations != nullptr) sparse::done(operations, count);
+  return result;
+}
+
 }  // namespace
 }  // namespace nvs::interposer::memory
 
@@ -71,8 +87,8 @@ CUresult cuArray3DCreate_v2(CUarray* pHandle, const CUDA_ARRAY3D_DESCRIPTOR* pAl
 }
 
 CUresult cuArrayDestroy(CUarray hArray) {
-  return free_through(Space::array, number_of(hArray),
-                      [&] { return real<Row::cuArrayDestroy>()(hArray); });
+  return destroy_array(Space::array, number_of(hArray),
+                       [&] { return real<Row::cuArrayDestroy>()(hArray); });
 }
 
 CUresult cuMipmappedArrayCreate(CUmipmappedArray* pHandle,
@@ -87,8 +103,16 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray* pHandle,
 }
 
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray) {
-  return free_through(Space::mipmapped_array, number_of(hMipmappedArray),
-                      [&] { return real<Row::cuMipmappedArrayDestroy>()(hMipmappedArray); });
+  return destroy_array(Space::mipmapped_array, number_of(hMipmappedArray),
+                       [&] { return real<Row::cuMipmappedArrayDestroy>()(hMipmappedArray); });
+}
+
+CUresult cuMemMapArrayAsync(CUarrayMapInfo* mapInfoList, unsigned int count, CUstream hStream) {
+  return map_arrays<Row::cuMemMapArrayAsync>(mapInfoList, count, hStream);
+}
+CUresult cuMemMapArrayAsync_ptsz(CUarrayMapInfo* mapInfoList, unsigned int count,
+                                 CUstream hStream) {
+  return map_arrays<Row::cuMemMapArrayAsync_ptsz>(mapInfoList, count, hStream);
 }
 
 }  // namespace nvs::hooks

@@ -24,6 +24,35 @@ constexpr Layout planes(unsigned sample_bytes, unsigned chroma_x, unsigned chrom
           .chroma_y = chroma_y};
 }
 
+// Two colours in a plane each have as many bytes as both in one. What is packed has four channels.
+Layout sampled_layout(SampledFormat format) {
+  switch (format) {
+    case SampledFormat::uint8_packed_422:
+    case SampledFormat::uint8_packed_444:
+      return packed(4);
+    case SampledFormat::uint8_semi_planar_420:
+    case SampledFormat::uint8_planar_420:
+      return planes(1, 2, 2);
+    case SampledFormat::uint16_semi_planar_420:
+    case SampledFormat::uint16_planar_420:
+      return planes(2, 2, 2);
+    case SampledFormat::uint8_semi_planar_422:
+    case SampledFormat::uint8_planar_422:
+      return planes(1, 2, 1);
+    case SampledFormat::uint16_semi_planar_422:
+    case SampledFormat::uint16_planar_422:
+      return planes(2, 2, 1);
+    case SampledFormat::uint8_semi_planar_444:
+    case SampledFormat::uint8_planar_444:
+      return planes(1, 1, 1);
+    case SampledFormat::uint16_semi_planar_444:
+    case SampledFormat::uint16_planar_444:
+      return planes(2, 1, 1);
+    default:
+      return packed(0);
+  }
+}
+
 // Formats with a size of their own, whatever the number of channels says; a unit of 0 bytes for
 // those that count channels.
 Layout video_layout(CUarray_format format) {
@@ -55,7 +84,7 @@ Layout video_layout(CUarray_format format) {
     case CU_AD_FORMAT_Y416:
       return packed(8);
     default:
-      return packed(0);
+      return sampled_layout(static_cast<SampledFormat>(format));
   }
 }
 
@@ -110,16 +139,16 @@ unsigned channel_bytes(CUarray_format format) {
     case CU_AD_FORMAT_UNSIGNED_INT32:
     case CU_AD_FORMAT_SIGNED_INT32:
     case CU_AD_FORMAT_FLOAT:
+    default:  // of a later CUDA: as wide as any, or no limit would hold for it
       return 4;
-    default:  // of a later CUDA: nothing rather than a guess
-      return 0;
   }
 }
 
 Layout layout_of(const CUDA_ARRAY3D_DESCRIPTOR& descriptor) {
   Layout layout = fixed_layout(descriptor.Format);
   if (layout.unit_bytes == 0) {
-    layout.unit_bytes = channel_bytes(descriptor.Format) * descriptor.NumChannels;
+    const unsigned channels = descriptor.NumChannels == 0 ? 1 : descriptor.NumChannels;
+    layout.unit_bytes = channel_bytes(descriptor.Format) * channels;
   }
   return layout;
 }

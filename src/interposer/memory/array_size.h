@@ -9,6 +9,25 @@
 
 namespace nvs::interposer::memory {
 
+// What cuda.h has after CUDA 13.0, whose headers src/cuda_api follows, as CU_AD_FORMAT_UINT8_ and
+// so on. The names say how colours are sampled.
+enum class SampledFormat : unsigned {
+  uint8_packed_422 = 0x51,
+  uint8_packed_444,
+  uint8_semi_planar_420,
+  uint16_semi_planar_420,
+  uint8_semi_planar_422,
+  uint16_semi_planar_422,
+  uint8_semi_planar_444,
+  uint16_semi_planar_444,
+  uint8_planar_420,
+  uint16_planar_420,
+  uint8_planar_422,
+  uint16_planar_422,
+  uint8_planar_444,
+  uint16_planar_444,
+};
+
 // One array. Nothing for sparse arrays and those with deferred mapping, whose memory is mapped into
 // them later and counted as what it is.
 std::uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR& descriptor);

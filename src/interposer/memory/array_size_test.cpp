@@ -22,6 +22,9 @@ CUDA_ARRAY3D_DESCRIPTOR shape(std::size_t width, std::size_t height, std::size_t
 std::uint64_t square_bytes(CUarray_format format, unsigned channels = 1) {
   return array_bytes(shape(16, 16, 0, format, channels));
 }
+std::uint64_t square_bytes(SampledFormat format, unsigned channels) {
+  return square_bytes(static_cast<CUarray_format>(format), channels);
+}
 
 TEST(ArraySizeTest, OneTwoAndThreeDimensions) {
   EXPECT_EQ(array_bytes(shape(100, 0, 0)), 100U);
@@ -117,8 +120,27 @@ TEST(ArraySizeTest, SparseAndDeferredArraysHoldNothingYet) {
   EXPECT_EQ(mipmapped_array_bytes(shape(64, 64, 0, format, 4, CUDA_ARRAY3D_SPARSE), 4), 0U);
 }
 
-TEST(ArraySizeTest, FormatsOfLaterVersionsCountNothing) {
-  EXPECT_EQ(square_bytes(static_cast<CUarray_format>(0x7e)), 0U);
+TEST(ArraySizeTest, FormatsThatSayHowTheyAreSampled) {
+  EXPECT_EQ(square_bytes(SampledFormat::uint8_packed_422, 4), 1024U);
+  EXPECT_EQ(square_bytes(SampledFormat::uint8_packed_444, 4), 1024U);
+  EXPECT_EQ(square_bytes(SampledFormat::uint8_semi_planar_420, 3), 384U);
+  EXPECT_EQ(square_bytes(SampledFormat::uint16_semi_planar_420, 3), 768U);
+  EXPECT_EQ(square_bytes(SampledFormat::uint8_semi_planar_422, 3), 512U);
+  EXPECT_EQ(square_bytes(SampledFormat::uint16_semi_planar_422, 3), 1024U);
+  EXPECT_EQ(square_bytes(SampledFormat::uint8_semi_planar_444, 3), 768U);
+  EXPECT_EQ(square_bytes(SampledFormat::uint16_semi_planar_444, 3), 1536U);
+  EXPECT_EQ(square_bytes(SampledFormat::uint8_planar_420, 3), 384U);
+  EXPECT_EQ(square_bytes(SampledFormat::uint16_planar_420, 3), 768U);
+  EXPECT_EQ(square_bytes(SampledFormat::uint8_planar_422, 3), 512U);
+  EXPECT_EQ(square_bytes(SampledFormat::uint16_planar_422, 3), 1024U);
+  EXPECT_EQ(square_bytes(SampledFormat::uint8_planar_444, 3), 768U);
+  EXPECT_EQ(square_bytes(SampledFormat::uint16_planar_444, 3), 1536U);
+}
+
+TEST(ArraySizeTest, FormatsOfLaterVersionsCountFourBytesAChannel) {
+  EXPECT_EQ(square_bytes(static_cast<CUarray_format>(0x7e)), 1024U);
+  EXPECT_EQ(square_bytes(static_cast<CUarray_format>(0x7e), 4), 4096U);
+  EXPECT_EQ(square_bytes(static_cast<CUarray_format>(0x7e), 0), 1024U);
 }
 
 }  // namespace

@@ -157,8 +157,8 @@ std::size_t Books::list(MemoryKind kind, int device, std::size_t& cursor, Record
   std::size_t found = 0;
   for (; cursor < records_.capacity() && found < most; ++cursor) {
     const Record& record = records_.at(cursor);
-    const bool is_wanted = record.used() && record.kind == kind;
-    if (is_wanted && rows_[record.row].device == device) records[found++] = record;
+    const bool is_wanted = record.used() && record.kind == kind && record.device == device;
+    if (is_wanted) records[found++] = record;
   }
   return found;
 }

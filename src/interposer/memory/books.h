@@ -110,8 +110,9 @@ class Books {
 
   // What `id` means now, and the device of its owner; false if the books have nothing of it.
   bool find_record(Space space, std::uint64_t id, Record& record, int& device) const;
-  // Some records of a kind on a device, in no order, at most `most` of them: how many. The cursor
-  // starts at 0. What comes or goes between two calls may be left out, or told twice.
+  // Some records of a kind on the account of a device, whoever owns them, in no order, at most
+  // `most` of them: how many. The cursor starts at 0. What comes or goes between two calls may be
+  // left out, or told twice.
   std::size_t list(MemoryKind kind, int device, std::size_t& cursor, Record* records,
                    std::size_t most) const;
 

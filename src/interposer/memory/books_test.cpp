@@ -357,5 +357,13 @@ TEST_F(BooksTest, TheRecordsOfAKindOnADeviceAreListed) {
   EXPECT_FALSE(books_.find_record(Space::array, 3U << 20U, record, device));
 }
 
+TEST_F(BooksTest, WhatAContextHasOfAnotherDeviceIsListedThere) {
+  Allocation node = piece(5, 0, kFirst, MemoryKind::graph);
+  node.reserved.device = 1;
+  books_.allocated(node, 0);
+  EXPECT_EQ(listed(books_, MemoryKind::graph, 1, 7), std::vector<std::uint64_t>{5});
+  EXPECT_TRUE(listed(books_, MemoryKind::graph, 0, 7).empty());
+}
+
 }  // namespace
 }  // namespace nvs::interposer::memory

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: contexts come and go, and their memory goes with them.
+#include "interposer/exports/in_context.h"
 #include "interposer/flow/flow.h"
 #include "interposer/memory/graph_memory.h"
+#include "interposer/memory/graph_room.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/ipc_open.h"
 #include "interposer/memory/ipc_share.h"
@@ -12,6 +14,7 @@
 #include "interposer/memory/swap/free_like_driver.h"
 #include "interposer/memory/swap/lane.h"
 #include "interposer/memory/swap/ordered_streams.h"
+#include "interposer/memory/swap/peers.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/contexts.h"
@@ -36,6 +39,7 @@ CUresult create_through(const CUcontext* context, CUdevice device, Call call) {
 void count_ended(std::uint64_t context, Birth before) {
   OwnerRow last;
   if (books().ended({OwnerType::context, context}, before, last)) report_ended(last);
+  graphs::look_at_all();
   if (graphs::is_any()) graphs::context_ended(context);
 }
 
@@ -59,6 +63,7 @@ class Ending {
       swap::forget_lane(context_);
       close_all_of(number_of(context_));
       swap::context_ended(number_of(context_));
+      swap::peer_ended(number_of(context_));
       end_shares();
       if (contexts::ended(context_)) captures::context_ended(context_);
       session::context_ended();
@@ -131,6 +136,42 @@ CUresult retain_through(CUcontext* context, CUdevice device, bool& is_new) {
   contexts::primary_created(*context, device);
   is_new = books().primary_retained(number_of(*context), device);
   return result;
+}
+
+// Nobody is told which context a green one belongs to: the primary one, which it holds, and which
+// may be new by that.
+void learn_primary(CUdevice device) {
+  CUcontext primary = nullptr;
+  auto* const retain = real<Row::cuDevicePrimaryCtxRetain>();
+  auto* const release = real<Row::cuDevicePrimaryCtxRelease_v2>();
+  if (retain == nullptr || release == nullptr) return;
+  if (retain(&primary, device) != CUDA_SUCCESS) return;
+  contexts::primary_created(primary, device);
+  if (books().primary_retained(number_of(primary), device)) {
+    log_context(number_of(primary), RowUse::primary_context, device, "created");
+  }
+  release(device);
+}
+
+// It counts as one more that holds the primary context.
+template <class Call>
+CUresult create_green_through(CUdevice device, Call call) {
+  return swap::with_room(device, [&] {
+    retains::Call retain(device, retains::Call::Kind::retain);
+    const CUresult result = call();
+    if (result != CUDA_SUCCESS) return result;
+    retain.succeeded();
+    learn_primary(device);
+    return result;
+  });
+}
+
+int device_of(CUgreenCtx green) {
+  CUcontext context = nullptr;
+  auto* const find = real<Row::cuCtxFromGreenCtx>();
+  if (find == nullptr || find(&context, green) != CUDA_SUCCESS) return kUnknownDevice;
+  const InContext inside(context);
+  return inside.is_set() ? current_device() : kUnknownDevice;
 }
 
 // A reset frees everything, however many hold the context.
@@ -213,6 +254,21 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice dev) {
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev) {
   return release_through(dev, [&] { return real<Row::cuDevicePrimaryCtxRelease_v2>()(dev); });
+}
+
+CUresult cuGreenCtxCreate(CUgreenCtx* phCtx, CUdevResourceDesc desc, CUdevice dev,
+                          unsigned int flags) {
+  const CUresult result = create_green_through(
+      dev, [&] { return real<Row::cuGreenCtxCreate>()(phCtx, desc, dev, flags); });
+  if (result == CUDA_SUCCESS) interposer::session::gpu_used(dev);
+  return result;
+}
+
+// It lets the primary context go, which may end with it.
+CUresult cuGreenCtxDestroy(CUgreenCtx hCtx) {
+  const auto native = [&] { return real<Row::cuGreenCtxDestroy>()(hCtx); };
+  const int device = device_of(hCtx);
+  return device >= 0 ? release_through(device, native) : native();
 }
 
 CUresult cuDevicePrimaryCtxReset(CUdevice dev) {

@@ -2,6 +2,7 @@
 #include "interposer/memory/fixed.h"
 
 #include "interposer/memory/books.h"
+#include "interposer/memory/graph_room.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -28,11 +29,18 @@ std::uint64_t own_bytes(const OwnerRow& row) {
 
 }  // namespace
 
-std::uint64_t fixed_on(int gpu) {
+std::uint64_t fixed_on(int gpu) { return fixed_in_books(gpu) + graphs::kept_bytes(gpu); }
+
+std::uint64_t fixed_in_books(int gpu) {
   return sum_on(gpu, [](const OwnerRow& row) {
     return own_bytes(row) - row.of(MemoryKind::movable).bytes_now -
-           row.of(MemoryKind::unified).bytes_now - row.of(MemoryKind::managed).bytes_now;
+           row.of(MemoryKind::unified).bytes_now - row.of(MemoryKind::managed).bytes_now -
+           row.of(MemoryKind::graph).bytes_now;
   });
+}
+
+std::uint64_t left_by_graphs(int gpu) {
+  return sum_on(gpu, [](const OwnerRow& row) { return row.of(MemoryKind::graph).bytes_now; });
 }
 
 std::uint64_t unified_on(int gpu) {

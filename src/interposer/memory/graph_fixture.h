@@ -160,9 +160,9 @@ class GraphFixture : public HooksFixture {
     return exec;
   }
   void begin_capture_of(CUstream stream, CUgraph graph) {
-    EXPECT_EQ(hooks::cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
     fake.captured = graph;
     fake.captured_stream = stream;
+    EXPECT_EQ(hooks::cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
     set_real_for_test<Row::cuMemAllocAsync>(&alloc_captured);
   }
   static CUresult take_in(CUstream stream, std::uint64_t address = kAt) {

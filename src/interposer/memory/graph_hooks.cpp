@@ -3,6 +3,7 @@
 // that are described by one structure for all types are in events/event_hooks.cpp.
 #include "interposer/gate/gated_call.h"
 #include "interposer/memory/graph_memory.h"
+#include "interposer/session/memory.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -11,8 +12,13 @@ template <Row row, class... Arguments>
 CUresult instantiate(CUgraphExec* exec, CUgraph graph, Arguments... arguments) {
   if (!graphs::is_any()) return GatedCall<row>::call(exec, graph, arguments...);
   if (!graphs::may_be_instantiated(graph)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const graphs::Promise promise = graphs::take_room_for(graph);
   const CUresult result = GatedCall<row>::call(exec, graph, arguments...);
-  if (result == CUDA_SUCCESS && exec != nullptr) graphs::instantiated(graph, *exec);
+  if (result == CUDA_SUCCESS && exec != nullptr) {
+    graphs::instantiated(graph, *exec, promise);
+  } else {
+    graphs::end_promise(promise);
+  }
   return result;
 }
 
@@ -78,6 +84,15 @@ CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* phGraphExec, CUgraph hGr
                                            CUDA_GRAPH_INSTANTIATE_PARAMS* instantiateParams) {
   return instantiate<Row::cuGraphInstantiateWithParams_ptsz>(phGraphExec, hGraph,
                                                              instantiateParams);
+}
+
+// Others may have what it gives back.
+CUresult cuDeviceGraphMemTrim(CUdevice device) {
+  const CUresult result = real<Row::cuDeviceGraphMemTrim>()(device);
+  if (result != CUDA_SUCCESS || graphs::kept_bytes(device) == 0) return result;
+  graphs::look_at_driver(device);
+  interposer::session::tell_holds(device);
+  return result;
 }
 
 CUresult cuGraphDestroy(CUgraph hGraph) {

@@ -192,6 +192,24 @@ TEST_F(GraphLivesTest, ACaptureWhoseStreamGoes) {
   EXPECT_EQ(used(), 0U);
 }
 
+// Other threads may have destroyed the streams of theirs.
+TEST_F(GraphLivesTest, ANodeAsksAboutNoOtherStreamThanItsOwn) {
+  static std::set<CUstream> asked;
+  begin_capture_of(handle_of<CUstream>(0x58), two_);
+  begin_capture_of(stream_, one_);
+  asked = {};
+  set_real_for_test<Row::cuStreamGetCaptureInfo_v3>(
+      [](CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+         const CUgraphNode** nodes, const CUgraphEdgeData** edges, size_t* count) {
+        asked.insert(stream);
+        return capture_info(stream, status, id, graph, nodes, edges, count);
+      });
+  EXPECT_EQ(take_in(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(asked, std::set<CUstream>{stream_});
+  EXPECT_EQ(hooks::cuStreamDestroy_v2(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(used(), 0U) << "its capture was known all the same";
+}
+
 TEST_F(GraphLivesTest, AGraphOfTheProgramOutlivesAFailedCaptureIntoIt) {
   set_real_for_test<Row::cuStreamBeginCaptureToGraph>(&say);
   EXPECT_EQ(hooks::cuStreamBeginCaptureToGraph(stream_, one_, nullptr, nullptr, 0,

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/graph_memory.h"
 
+#include <algorithm>
 #include <atomic>
+#include <utility>
 
-#include "interposer/exports/in_context.h"
+#include "interposer/memory/graph_left.h"
 #include "interposer/memory/graph_ranges.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/captures.h"
@@ -13,14 +15,6 @@
 namespace nvs::interposer::memory::graphs {
 namespace {
 
-// What a graph allocates and does not free itself.
-struct Left {
-  std::uint64_t address = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t context = 0;
-  int device = kUnknownDevice;
-};
-
 // A graph with memory nodes. One that was moved into another keeps an entry of its own, under the
 // other's handles.
 struct Entry {
@@ -29,9 +23,12 @@ struct Entry {
   std::uint64_t exec = 0;            // there is at most one at a time
   std::uint64_t graph_in_doubt = 0;  // while the driver may still refuse to destroy it
   std::uint64_t exec_in_doubt = 0;
-  CUstream origin = nullptr;  // the stream whose capture makes it, as long as that goes on
+  // The stream whose capture makes it, as long as that goes on: if that comes to nothing, so does
+  // the graph. None if it is the program's own.
+  CUstream origin = nullptr;
   GraphRanges ranges;
   PageList<Left> left;
+  Promise promise = 0;  // for the executable graph
   bool has_free_node = false;
   bool is_spoiled = false;
 
@@ -89,36 +86,6 @@ Entry* take_gone() {
   return take_out([](const Entry& entry) { return entry.is_gone(); });
 }
 
-// What has been launched and not freed since is there, with or without its graph.
-bool is_there(const Left& left) {
-  auto* ask = real<Row::cuMemGetAddressRange_v2>();
-  if (ask == nullptr) return false;
-  CUdeviceptr base = 0;
-  std::size_t size = 0;
-  const auto look = [&] {
-    const CUresult result = ask(&base, &size, left.address);
-    return result == CUDA_SUCCESS && base == left.address && size == left.bytes;
-  };
-  if (current_context().value != 0) return look();
-  if (left.context == 0) return false;
-  const InContext inside(reinterpret_cast<CUcontext>(left.context));
-  return inside.is_set() && look();
-}
-
-// From then on it counts by its address. There is no moment in which it counts twice or not at all.
-void keep(const Left& left, std::uint64_t& set_aside) {
-  const std::uint64_t bytes = left.bytes < set_aside ? left.bytes : set_aside;
-  set_aside -= bytes;
-  const Allocation allocation{.space = Space::address,
-                              .kind = MemoryKind::graph,
-                              .id = left.address,
-                              .bytes = 0,
-                              .owner = {OwnerType::context, left.context},
-                              .asked = left.bytes,
-                              .reserved = {left.device, bytes}};
-  if (!books().allocated(allocation)) books().allocated(allocation, left.device);
-}
-
 constexpr bool is_device(int device) { return device >= 0 && device < kDevicesMax; }
 
 // One that nobody else can find any more.
@@ -135,6 +102,7 @@ void settle(Entry& entry) {
   for (int device = 0; device < kDevicesMax; ++device) {
     if (set_aside[device] != 0) books().cancel({device, set_aside[device]});
   }
+  end_promise(entry.promise);
   entry.ranges.give_back();
   entry.left.give_back();
   os::unmap_pages(&entry, sizeof(Entry));
@@ -146,17 +114,6 @@ void settle_all(Entry* taken) {
     settle(*taken);
     taken = next;
   }
-}
-
-// The stream whose capture has that graph: if it comes to nothing, so does the graph. None if the
-// graph is the program's own.
-CUstream origin_of(std::uint64_t graph) {
-  CUstream streams[captures::kStreamsMax];
-  const int count = captures::list_makers(streams);
-  for (int i = 0; i < count; ++i) {
-    if (number_of(captured_by(streams[i])) == graph) return streams[i];
-  }
-  return nullptr;
 }
 
 }  // namespace
@@ -225,13 +182,15 @@ void NewNode::write_down(std::uint64_t address, std::uint64_t fresh) {
                 .asked = fresh,
                 .reserved = reserved_.hand_over()});
   }
-  const Left left{address, bytes_, current_context().value, device_};
-  const CUstream origin = made_ == Made::by_capture ? origin_of(graph_) : nullptr;
+  const Left left{address, bytes_, owner_here().value, device_};
+  const bool is_captured = made_ == Made::by_capture;
+  const CUstream origin =
+      is_captured ? captures::maker_of(reinterpret_cast<CUgraph>(graph_)) : nullptr;
   bool is_kept = false;
   {
     const os::FutexGuard guard(lock);
     Entry* const entry = find_or_make(graph_, origin);
-    is_kept = entry != nullptr && entry->ranges.add(address, bytes_, record);
+    is_kept = entry != nullptr && entry->ranges.add(address, bytes_, record, device_);
     if (is_kept) entry->left.insert(entry->left.size(), left);
   }
   if (!is_kept) books().take(Space::graph_node, record);
@@ -269,12 +228,35 @@ bool may_be_instantiated(CUgraph graph) {
   return may_be;
 }
 
-void instantiated(CUgraph graph, CUgraphExec exec) {
-  const libc::NoCancel no_cancel;
+void find_needs(CUgraph graph, Needs& needs) {
   const os::FutexGuard guard(lock);
-  for_each([&](Entry& entry) {
-    if (entry.graph == number_of(graph)) entry.exec = number_of(exec);
+  for_each([&](const Entry& entry) {
+    if (entry.graph != number_of(graph) || (entry.exec | entry.exec_in_doubt) != 0) return;
+    for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
+      needs[gpu].passing += entry.ranges.bytes_on(gpu);
+    }
+    for (std::size_t i = 0; i < entry.left.size(); ++i) {
+      const Left& left = entry.left[i];
+      if (left.device < 0 || left.device >= gate::kGpusMax) continue;
+      Need& need = needs[left.device];
+      const std::uint64_t bytes = std::min(left.bytes, need.passing);
+      need.left += bytes;
+      need.passing -= bytes;
+    }
   });
+}
+
+void instantiated(CUgraph graph, CUgraphExec exec, Promise promise) {
+  const libc::NoCancel no_cancel;
+  {
+    const os::FutexGuard guard(lock);
+    for_each([&](Entry& entry) {
+      if (entry.graph != number_of(graph)) return;
+      entry.exec = number_of(exec);
+      if (entry.promise == 0) entry.promise = std::exchange(promise, 0);
+    });
+  }
+  end_promise(promise);  // nobody has it
 }
 
 Destroying::Destroying(CUgraph graph) : what_(What::graph), handle_(number_of(graph)) {
@@ -300,16 +282,24 @@ Destroying::Destroying(CUgraphExec exec) : what_(What::exec), handle_(number_of(
 void Destroying::ended(CUresult result) {
   const libc::NoCancel no_cancel;
   Entry* gone = nullptr;
+  Promise ended = 0;
   {
     const os::FutexGuard guard(lock);
     for_each([&](Entry& entry) {
       std::uint64_t& in_doubt = what_ == What::graph ? entry.graph_in_doubt : entry.exec_in_doubt;
       if (handle_ == 0 || in_doubt != handle_) return;
       in_doubt = 0;
-      if (result != CUDA_SUCCESS) (what_ == What::graph ? entry.graph : entry.exec) = handle_;
+      if (result != CUDA_SUCCESS) {
+        (what_ == What::graph ? entry.graph : entry.exec) = handle_;
+      } else if (what_ == What::exec && entry.promise != 0) {
+        ended = std::exchange(entry.promise, 0);
+      }
     });
     gone = take_gone();
   }
+  // What it took at a launch is the driver's to keep.
+  if (ended != 0) look_at_all();
+  end_promise(ended);
   settle_all(gone);
 }
 
@@ -372,6 +362,7 @@ void start_over_in_child() {
   lock.reset();
   first = nullptr;
   entries.store(0, std::memory_order_relaxed);
+  forget_promises_in_child();
 }
 
 }  // namespace nvs::interposer::memory::graphs

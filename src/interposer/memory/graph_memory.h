@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "cuda_api/cuda.h"
+#include "interposer/memory/graph_room.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/reservation.h"
 
@@ -78,7 +79,8 @@ CUresult add_any(CUgraph graph, CUgraphNodeParams* params, Native native) {
 }
 
 bool may_be_instantiated(CUgraph graph);
-void instantiated(CUgraph graph, CUgraphExec exec);
+// With what was promised for it.
+void instantiated(CUgraph graph, CUgraphExec exec, Promise promise);
 
 // A call that destroys a graph or an executable one. They are forgotten before it, since another
 // thread may get the handle the moment the driver has it back, and remembered if it fails.

@@ -56,11 +56,12 @@ class PageList {
   std::size_t capacity_ = 0;
 };
 
-// Addresses that count, and the record in the books that they count in.
+// Addresses that count, the record in the books that they count in, and the GPU that they are of.
 struct GraphRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   std::uint64_t record = 0;
+  int device = 0;
 };
 
 // In the order of their addresses; none of them is in two.
@@ -68,6 +69,14 @@ class GraphRanges {
  public:
   std::size_t size() const { return ranges_.size(); }
   std::uint64_t record(std::size_t index) const { return ranges_[index].record; }
+  std::uint64_t bytes_on(int device) const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < ranges_.size(); ++i) {
+      const GraphRange& range = ranges_[i];
+      if (range.device == device) sum += range.end - range.begin;
+    }
+    return sum;
+  }
   void erase(std::size_t index) { ranges_.erase(index); }
   void give_back() { ranges_.give_back(); }
 
@@ -86,13 +95,13 @@ class GraphRanges {
   }
 
   // Those become ranges. False: there is no memory for all of them.
-  bool add(std::uint64_t begin, std::uint64_t bytes, std::uint64_t record) {
+  bool add(std::uint64_t begin, std::uint64_t bytes, std::uint64_t record, int device = 0) {
     const std::uint64_t end = begin + bytes;
     for (std::size_t i = 0; begin < end; ++i) {
       const bool is_last = i == ranges_.size() || ranges_[i].begin >= end;
       if (!is_last && ranges_[i].end <= begin) continue;
       const std::uint64_t stop = is_last ? end : ranges_[i].begin;
-      if (stop > begin && !ranges_.insert(i, {begin, stop, record})) return false;
+      if (stop > begin && !ranges_.insert(i, {begin, stop, record, device})) return false;
       begin = ranges_[i].end;
     }
     return true;

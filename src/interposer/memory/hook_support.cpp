@@ -3,6 +3,7 @@
 
 #include "interposer/debug/log.h"
 #include "interposer/memory/report.h"
+#include "interposer/session/contexts.h"
 
 namespace nvs::interposer::memory {
 
@@ -20,8 +21,15 @@ Owner current_context() {
   return {OwnerType::context, number_of(context)};
 }
 
+Owner owner_here() {
+  const Owner here = current_context();
+  const auto context = reinterpret_cast<CUcontext>(here.value);
+  if (!contexts::may_be_green(context)) return here;
+  return {OwnerType::context, number_of(contexts::owner_for(context, current_device()))};
+}
+
 void count_here(Allocation allocation) {
-  allocation.owner = current_context();
+  allocation.owner = owner_here();
   if (books().allocated(allocation)) return;
   const int device = current_device();
   books().allocated(allocation, device);

@@ -25,7 +25,11 @@ Owner current_context();
 // Of that context; kUnknownDevice if there is none.
 int current_device();
 
-// Writes an allocation down for the current context.
+// Whose is what the calling thread allocates: the current context's, but for a green one, whose
+// memory ends with the primary context.
+Owner owner_here();
+
+// Writes an allocation down for that context.
 void count_here(Allocation allocation);
 
 // Writes down memory that belongs to a device: what the handle, or the token for one, stands for.

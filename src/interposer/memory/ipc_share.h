@@ -13,6 +13,9 @@ CUresult share_memory(const swap::Named& named, CUipcMemHandle& handle);
 // Whether this process shares it itself: then it cannot open it.
 bool is_own_share(const session::ShareToken& token);
 
+// There is a daemon again. It gets what the last one had, on a thread that waits for it.
+void renew_shares();
+
 // Memory was freed: the daemon forgets what is gone. Cheap if nothing is shared.
 void end_shares();
 

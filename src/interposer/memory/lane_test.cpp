@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of chunks that fail: both places serve others then, so nothing may be under way.
+// Copies of chunks that fail: both places serve others then, so nothing may be under way. And what
+// a context lacks because the card was full, which it gets later.
 #include "interposer/memory/swap/lane.h"
 
 #include <set>
@@ -30,6 +31,39 @@ CUresult make_event(CUevent*, unsigned) { return CUDA_SUCCESS; }
 CUresult record(CUevent, CUstream) { return recorded; }
 CUresult wait_for_event(CUevent) { return synchronised; }
 CUresult load_nothing(CUmodule*, const void*) { return CUDA_ERROR_OUT_OF_MEMORY; }
+
+// Of what the kernel needs: how many parts there are, and how many of them there is room for.
+int parts = 0;
+int parts_max = 0;
+template <class Handle>
+CUresult make_part(Handle* out) {
+  if (parts >= parts_max) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = handle_of<Handle>(static_cast<std::uint64_t>(++parts));
+  return CUDA_SUCCESS;
+}
+CUresult end_part() {
+  --parts;
+  return CUDA_SUCCESS;
+}
+CUresult load(CUmodule* out, const void*) { return make_part(out); }
+CUresult unload(CUmodule) { return end_part(); }
+CUresult find_kernel(CUfunction* out, CUmodule, const char*) {
+  *out = handle_of<CUfunction>(1);
+  return CUDA_SUCCESS;
+}
+CUresult allocate(CUdeviceptr* out, size_t) {
+  void* made = nullptr;
+  const CUresult result = make_part(&made);
+  *out = reinterpret_cast<CUdeviceptr>(made);
+  return result;
+}
+CUresult give_back(CUdeviceptr) { return end_part(); }
+CUresult allocate_host(void** out, size_t, unsigned) { return make_part(out); }
+CUresult give_back_host(void*) { return end_part(); }
+CUresult make_hash_stream(CUstream* out, unsigned) { return make_part(out); }
+CUresult end_hash_stream(CUstream) { return end_part(); }
+CUresult make_hash_event(CUevent* out, unsigned) { return make_part(out); }
+CUresult end_hash_event(CUevent) { return end_part(); }
 CUresult copy_out(void*, CUdeviceptr, size_t, CUstream stream) {
   under_way.insert(stream);
   return CUDA_SUCCESS;
@@ -87,6 +121,33 @@ TEST_F(LaneTest, NothingIsUnderWayOfWhatCouldNotBeWaitedFor) {
     EXPECT_FALSE(lane_.wait(0));
     EXPECT_TRUE(under_way.empty());
   }
+}
+
+TEST_F(LaneTest, WhatThereWasNoRoomForIsMadeLaterAndLeavesNothingUntilThen) {
+  set_real_for_test<Row::cuModuleLoadData>(&load);
+  set_real_for_test<Row::cuModuleUnload>(&unload);
+  set_real_for_test<Row::cuModuleGetFunction>(&find_kernel);
+  set_real_for_test<Row::cuMemAlloc_v2>(&allocate);
+  set_real_for_test<Row::cuMemFree_v2>(&give_back);
+  set_real_for_test<Row::cuMemHostAlloc>(&allocate_host);
+  set_real_for_test<Row::cuMemFreeHost>(&give_back_host);
+  set_real_for_test<Row::cuStreamCreate>(&make_hash_stream);
+  set_real_for_test<Row::cuStreamDestroy_v2>(&end_hash_stream);
+  set_real_for_test<Row::cuEventCreate>(&make_hash_event);
+  set_real_for_test<Row::cuEventDestroy_v2>(&end_hash_event);
+  parts = 0;
+  constexpr int kAll = swap::kSlots + 4;
+  for (parts_max = 0; parts_max < kAll; ++parts_max) {
+    lane_.learn_to_hash();
+    EXPECT_FALSE(lane_.can_hash());
+    EXPECT_EQ(parts, 0) << "of " << parts_max;
+  }
+  lane_.learn_to_hash();
+  EXPECT_TRUE(lane_.can_hash());
+  EXPECT_EQ(parts, kAll);
+  forget<Row::cuModuleUnload, Row::cuModuleGetFunction, Row::cuMemAlloc_v2, Row::cuMemFree_v2,
+         Row::cuMemHostAlloc, Row::cuMemFreeHost, Row::cuStreamDestroy_v2,
+         Row::cuEventDestroy_v2>();
 }
 
 TEST_F(LaneTest, MemoryOfAContextThatWasNotToldOfMovesInThePrimaryOne) {

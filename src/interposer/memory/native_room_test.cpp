@@ -197,10 +197,74 @@ TEST_F(NativeRoomTest, APoolHasItsRoomWhereItIs) {
   expect_nothing_held();
 }
 
+TEST_F(NativeRoomTest, MemoryOfAPoolCountsWhereThePoolIs) {
+  come_under_daemon();
+  driver_.device = 0;
+  driver_.current = handle_of<CUcontext>(kContext);
+  driver_.result = CUDA_SUCCESS;
+  make_pool({CU_MEM_LOCATION_TYPE_DEVICE, kGpu}, 0);
+  EXPECT_EQ(from_pool(), CUDA_SUCCESS);
+  EXPECT_EQ(fixed_on(kGpu), kBytes);
+  EXPECT_EQ(fixed_on(0), 0U);
+  EXPECT_EQ(books().charged(kGpu), kBytes);
+  EXPECT_EQ(hooks::cuCtxDestroy_v2(driver_.current), CUDA_SUCCESS);
+  EXPECT_EQ(fixed_on(kGpu), kBytes) << "it is of no context";
+  EXPECT_EQ(hooks::cuMemFreeAsync(kId, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(fixed_on(kGpu), 0U);
+  make_pool({CU_MEM_LOCATION_TYPE_HOST, 0}, 0);
+  EXPECT_EQ(from_pool(), CUDA_SUCCESS);
+  EXPECT_EQ(fixed_on(kGpu) + fixed_on(0), 0U) << "the host's is on no GPU";
+}
+
+TEST_F(NativeRoomTest, DefaultPoolsOfOtherGpusAreFoundOnce) {
+  static int asked;
+  asked = 0;
+  come_under_daemon();
+  driver_.device = 0;
+  driver_.result = CUDA_SUCCESS;
+  set_real_for_test<Row::cuDeviceGetCount>([](int* count) {
+    *count = 2;
+    return CUDA_SUCCESS;
+  });
+  set_real_for_test<Row::cuDeviceGetDefaultMemPool>([](CUmemoryPool* pool, CUdevice device) {
+    ++asked;
+    *pool = device == kGpu ? kPool : handle_of<CUmemoryPool>(8);
+    return CUDA_SUCCESS;
+  });
+  EXPECT_EQ(from_pool(), CUDA_SUCCESS);
+  EXPECT_EQ(from_pool(), CUDA_SUCCESS);
+  EXPECT_EQ(fixed_on(kGpu), kBytes) << "both at one address";
+  EXPECT_EQ(fixed_on(0), 0U);
+  EXPECT_EQ(asked, 2);
+  forget<Row::cuDeviceGetCount, Row::cuDeviceGetDefaultMemPool>();
+}
+
 TEST_F(NativeRoomTest, APoolThatIsFullByItsOwnLimitDoesNotWait) {
   come_under_daemon();
   make_pool({CU_MEM_LOCATION_TYPE_DEVICE, kGpu}, kBytes);
   expect_refused_at_once(&from_pool);
+}
+
+TEST_F(NativeRoomTest, SoDoesNotTheCurrentPoolThatIsFull) {
+  set_real_for_test<Row::cuDeviceSetMemPool>([](CUdevice, CUmemoryPool) { return CUDA_SUCCESS; });
+  set_real_for_test<Row::cuDeviceGetMemPool>([](CUmemoryPool* pool, CUdevice) {
+    *pool = handle_of<CUmemoryPool>(8);
+    return CUDA_SUCCESS;
+  });
+  const auto in_stream = [] {
+    return hooks::cuMemAllocAsync(place<CUdeviceptr>(), kBytes, nullptr);
+  };
+  come_under_daemon();
+  make_pool({CU_MEM_LOCATION_TYPE_DEVICE, kGpu}, kBytes);
+  EXPECT_EQ(hooks::cuDeviceSetMemPool(kGpu, kPool), CUDA_SUCCESS);
+  expect_refused_at_once(in_stream);
+  // With the pool its maximum goes: the default one is current then.
+  EXPECT_EQ(hooks::cuMemPoolDestroy(kPool), CUDA_SUCCESS);
+  make_pool({CU_MEM_LOCATION_TYPE_DEVICE, kGpu}, kBytes);
+  give_in_room(2 * kPage);
+  EXPECT_EQ(while_others_leave(in_stream), CUDA_SUCCESS);
+  expect_nothing_held();
+  forget<Row::cuDeviceSetMemPool, Row::cuDeviceGetMemPool>();
 }
 
 TEST_F(NativeRoomTest, ACapturedStreamDoesNotWait) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: memory that is allocated and freed in the order of a stream, and the calls that wait for
 // one: then pools give back what they have too much.
+#include "interposer/exports/in_context.h"
 #include "interposer/memory/graph_memory.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/reservation.h"
@@ -52,14 +53,43 @@ bool reserve(Reservation& reserved, const swap::Ordered& wanted) {
   return reserved.take_here(wanted.bytes);
 }
 
+// Default streams are of the current context.
+int device_of(CUstream stream) {
+  CUcontext context = nullptr;
+  auto* ask = real<Row::cuStreamGetCtx>();
+  const bool is_default = stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+  if (is_default || ask == nullptr || ask(stream, &context) != CUDA_SUCCESS) {
+    return current_device();
+  }
+  const InContext current(context);
+  return current_device();
+}
+
 // Where others may make room for it. A node needs none before it is launched, and a pool that is
-// full by its own limit gets nothing by waiting.
+// full by its own limit gets nothing by waiting; without a pool it is the current one of the
+// stream's GPU.
 int device_for_room(const swap::Ordered& wanted) {
   const libc::NoCancel no_cancel;
   if (!session::has_any_daemon() || is_captured(wanted.stream)) return kUnknownDevice;
+  if (wanted.pool == 0) {
+    const int device = device_of(wanted.stream);
+    return swap::has_maximum(swap::current_pool(device)) ? kUnknownDevice : device;
+  }
   if (swap::has_maximum(wanted.pool)) return kUnknownDevice;
   const int device = device_of(wanted);
   return device != kUnknownDevice ? device : swap::gpu_here();
+}
+
+// Memory of another device than the current context's goes with no context.
+void count_native(MemoryKind kind, CUdeviceptr address, std::uint64_t bytes,
+                  const Reserved& reserved) {
+  Allocation allocation{
+      .space = Space::address, .kind = kind, .id = address, .bytes = bytes, .reserved = reserved};
+  if (reserved.device == kUnknownDevice || reserved.device == current_device()) {
+    return count_here(allocation);
+  }
+  allocation.owner = device_owner(reserved.device);
+  books().allocated(allocation, reserved.device);
 }
 
 template <class Native>
@@ -70,11 +100,7 @@ CUresult allocate_native(CUdeviceptr* address, MemoryKind kind, const swap::Orde
   return swap::with_room_for(wanted.bytes, where, [&] {
     const CUresult result = native();
     if (result != CUDA_SUCCESS || is_captured(wanted.stream) || address == nullptr) return result;
-    count_here({.space = Space::address,
-                .kind = kind,
-                .id = *address,
-                .bytes = wanted.bytes,
-                .reserved = reserved.hand_over()});
+    count_native(kind, *address, wanted.bytes, reserved.hand_over());
     return result;
   });
 }

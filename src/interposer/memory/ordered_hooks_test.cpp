@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the driver is asked when memory is allocated and freed in the order of streams.
+#include <functional>
+#include <utility>
+
+#include "interposer/memory/fixed.h"
 #include "interposer/memory/movable_fixture.h"
 #include "interposer/memory/swap/ordered_release.h"
+#include "interposer/memory/swap/ordered_streams.h"
 #include "interposer/session/captures.h"
 
 namespace nvs::interposer::memory {
@@ -15,6 +20,8 @@ constexpr std::size_t kPieceBytes = 4096;
 bool events_are_complete = false;
 std::uint64_t events_made = 0;
 CUresult record_result = CUDA_SUCCESS;
+// What other threads do when a stream has just been met.
+std::function<void()> when_met;
 
 template <Row row>
 void note() {
@@ -26,8 +33,16 @@ CUresult stream_context(CUstream, CUcontext* out) {
   *out = mock_driver().current;
   return CUDA_SUCCESS;
 }
-CUresult push(CUcontext) { return CUDA_SUCCESS; }
-CUresult pop(CUcontext*) { return CUDA_SUCCESS; }
+CUcontext pushed = nullptr;
+CUresult push(CUcontext context) {
+  pushed = context;
+  return CUDA_SUCCESS;
+}
+CUresult pop(CUcontext*) {
+  pushed = nullptr;
+  if (const auto others = std::exchange(when_met, nullptr)) others();
+  return CUDA_SUCCESS;
+}
 CUresult make_event(CUevent* out, unsigned) {
   *out = handle_of<CUevent>(++events_made);
   return CUDA_SUCCESS;
@@ -164,6 +179,26 @@ TEST_F(OrderedHooksTest, WhatIsFreedIsNobodysAnyMore) {
   EXPECT_EQ(take_calls(), Calls{"cuMemFreeAsync"});
 }
 
+// Nobody tells of the default streams of threads that have ended, so there is an end to those that
+// are remembered.
+TEST_F(OrderedHooksTest, AStreamThatIsForgottenInBetweenIsMetAgain) {
+  const CUdeviceptr first = take(one_);
+  when_met = [this] {
+    const CUcontext own = driver_.current;
+    for (std::uint64_t i = 1; i <= 64; ++i) {
+      driver_.current = handle_of<CUcontext>(0x100 * i);
+      swap::StreamPlace place;
+      EXPECT_EQ(swap::find_stream(CU_STREAM_LEGACY, place), CUDA_SUCCESS);
+    }
+    driver_.current = own;
+    const swap::Looking looking;
+    swap::sweep_streams();
+  };
+  EXPECT_EQ(hooks::cuMemFreeAsync(first, CU_STREAM_LEGACY), CUDA_SUCCESS);
+  EXPECT_EQ(when_met, nullptr);
+  EXPECT_EQ(take(CU_STREAM_LEGACY), first);
+}
+
 TEST_F(OrderedHooksTest, AFreeThatTheDriverCannotRecordIsNone) {
   const CUdeviceptr first = take(one_);
   record_result = CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -231,6 +266,30 @@ TEST_F(OrderedHooksTest, PoolsForOtherProcessesAreTheDrivers) {
   EXPECT_EQ(hooks::cuMemPoolCreate(&pool, &props), CUDA_SUCCESS);
   EXPECT_EQ(hooks::cuMemAllocFromPoolAsync(&address, kPieceBytes, pool, one_), CUDA_SUCCESS);
   EXPECT_TRUE(is_movable(address));
+}
+
+// The current pool of the stream's GPU is the driver's, and another GPU is the thread's.
+TEST_F(OrderedHooksTest, WhatIsTheDriversCountsOnTheStreamsGpu) {
+  static constexpr int kOther = 3;
+  static const auto there = handle_of<CUcontext>(0xbeef);
+  session::memory_announces(kOther);
+  session::memory_known(kOther, true);
+  swap::rooms[kOther].is_free = true;
+  set_real_for_test<Row::cuStreamGetCtx>([](CUstream, CUcontext* out) {
+    *out = there;
+    return CUDA_SUCCESS;
+  });
+  set_real_for_test<Row::cuCtxGetDevice>([](CUdevice* out) {
+    *out = pushed == there ? kOther : 0;
+    return CUDA_SUCCESS;
+  });
+  set_real_for_test<Row::cuDeviceGetMemPool>([](CUmemoryPool* out, CUdevice) {
+    *out = handle_of<CUmemoryPool>(kExported);
+    return CUDA_SUCCESS;
+  });
+  EXPECT_EQ(take(one_), kSample);
+  EXPECT_EQ(fixed_on(kOther), kPieceBytes);
+  EXPECT_EQ(fixed_on(0), 0U);
 }
 
 TEST_F(OrderedHooksTest, UnderCaptureTheDriverAllocates) {

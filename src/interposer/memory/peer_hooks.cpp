@@ -8,9 +8,11 @@
 namespace nvs::interposer::memory {
 namespace {
 
-int device_of(CUcontext context) {
+swap::PeerContext peer_here() { return {current_context().value, current_device()}; }
+
+swap::PeerContext peer_of(CUcontext context) {
   const InContext current(context);
-  return current.is_set() ? current_device() : kUnknownDevice;
+  return {number_of(context), current.is_set() ? current_device() : kUnknownDevice};
 }
 
 }  // namespace
@@ -25,7 +27,7 @@ using interposer::Row;
 CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
   const CUresult result = real<Row::cuCtxEnablePeerAccess>()(peerContext, Flags);
   if (result == CUDA_SUCCESS) {
-    interposer::swap::peer_enabled(device_of(peerContext), current_device());
+    interposer::swap::peer_enabled(peer_of(peerContext), peer_here());
   }
   return result;
 }
@@ -33,7 +35,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
 CUresult cuCtxDisablePeerAccess(CUcontext peerContext) {
   const CUresult result = real<Row::cuCtxDisablePeerAccess>()(peerContext);
   if (result == CUDA_SUCCESS) {
-    interposer::swap::peer_disabled(device_of(peerContext), current_device());
+    interposer::swap::peer_disabled(peer_of(peerContext), peer_here());
   }
   return result;
 }

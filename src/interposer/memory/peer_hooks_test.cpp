@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which GPUs may use movable memory of another one, and since when no more.
+#include <functional>
+#include <utility>
+
 #include "interposer/memory/movable_fixture.h"
 #include "interposer/memory/swap/ordered_pools.h"
 #include "interposer/memory/swap/peers.h"
@@ -12,6 +15,8 @@ constexpr int kUser = 1;
 constexpr std::uint64_t kPool = 9;
 const auto kOwners = handle_of<CUcontext>(0xc0de);
 const auto kUsers = handle_of<CUcontext>(0xbeef);
+const auto kOtherUsers = handle_of<CUcontext>(0xfeed);
+const auto kOtherOwners = handle_of<CUcontext>(0xcafe);
 
 std::vector<CUcontext> stack;
 CUmemAccess_flags access_now;
@@ -34,7 +39,12 @@ class PeerHooksTest : public MovableFixture {
       return CUDA_SUCCESS;
     });
     set_real_for_test<Row::cuCtxGetDevice>([](CUdevice* device) {
-      *device = stack.back() == kOwners ? kOwner : kUser;
+      const bool is_owners = stack.back() == kOwners || stack.back() == kOtherOwners;
+      *device = is_owners ? kOwner : kUser;
+      return CUDA_SUCCESS;
+    });
+    set_real_for_test<Row::cuCtxGetCurrent>([](CUcontext* context) {
+      *context = stack.back();
       return CUDA_SUCCESS;
     });
     set_real_for_test<Row::cuMemSetAccess>(
@@ -64,6 +74,14 @@ class PeerHooksTest : public MovableFixture {
                                  CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     EXPECT_EQ(hooks::cuMemPoolSetAccess(handle_of<CUmemoryPool>(kPool), &access, 1), CUDA_SUCCESS);
   }
+  static void enable(CUcontext user, CUcontext owner = kOwners) {
+    stack.back() = user;
+    EXPECT_EQ(hooks::cuCtxEnablePeerAccess(owner, 0), CUDA_SUCCESS);
+  }
+  static void disable(CUcontext user, CUcontext owner = kOwners) {
+    stack.back() = user;
+    EXPECT_EQ(hooks::cuCtxDisablePeerAccess(owner), CUDA_SUCCESS);
+  }
   static void expect_access(bool is_given) {
     EXPECT_EQ(swap::users_of(kOwner), is_given ? 3U : 1U) << "what comes in from now on";
     EXPECT_EQ(access_now,
@@ -72,11 +90,127 @@ class PeerHooksTest : public MovableFixture {
   }
 };
 
+// An allocation of the owner's, and what happens to access while its pages are mapped.
+class PeerDraftTest : public PeerHooksTest {
+ protected:
+  static constexpr std::uint64_t kBase = std::uint64_t{1} << 42U;
+
+  void SetUp() override {
+    PeerHooksTest::SetUp();
+    users_now = 0;
+    set_real_for_test<Row::cuDeviceGetAttribute>([](int* out, CUdevice_attribute, CUdevice) {
+      *out = 1;
+      return CUDA_SUCCESS;
+    });
+    set_real_for_test<Row::cuMemGetAllocationGranularity>(
+        [](size_t* out, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
+          *out = kUnit;
+          return CUDA_SUCCESS;
+        });
+    set_real_for_test<Row::cuMemAddressReserve>(
+        [](CUdeviceptr* out, size_t, size_t, CUdeviceptr, unsigned long long) {
+          *out = kBase;
+          return CUDA_SUCCESS;
+        });
+    set_real_for_test<Row::cuMemAddressFree>([](CUdeviceptr, size_t) { return CUDA_SUCCESS; });
+    set_real_for_test<Row::cuMemSetAccess>(&set_access);
+  }
+  void TearDown() override {
+    forget<Row::cuDeviceGetAttribute, Row::cuMemGetAllocationGranularity, Row::cuMemAddressReserve,
+           Row::cuMemAddressFree>();
+    PeerHooksTest::TearDown();
+  }
+  static CUresult set_access(CUdeviceptr address, size_t, const CUmemAccessDesc* access,
+                             size_t count) {
+    if (address != kBase) return CUDA_SUCCESS;
+    for (size_t i = 0; i < count; ++i) {
+      const std::uint32_t bit = 1U << access[i].location.id;
+      const bool is_given = access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+      users_now = is_given ? users_now | bit : users_now & ~bit;
+    }
+    const auto meanwhile = std::exchange(then, nullptr);
+    if (meanwhile) meanwhile();
+    return CUDA_SUCCESS;
+  }
+  // By a thread of the other GPU.
+  static void from_there(void (*call)()) {
+    stack.push_back(kUsers);
+    call();
+    stack.pop_back();
+  }
+  static void expect_shared(std::uint32_t users) {
+    stack.back() = kOwners;
+    CUdeviceptr address = 0;
+    EXPECT_EQ(hooks::cuMemAlloc_v2(&address, 2 * kUnit), CUDA_SUCCESS);
+    EXPECT_EQ(address, kBase);
+    EXPECT_EQ(users_now, users);
+  }
+
+  static inline std::uint32_t users_now;
+  static inline std::function<void()> then;
+};
+
+TEST_F(PeerDraftTest, AccessThatComesMeanwhileIsGiven) {
+  then = [] { from_there([] { enable(kUsers); }); };
+  expect_shared(3);
+}
+
+TEST_F(PeerDraftTest, ThatOfAPoolToo) {
+  then = [] { from_there(&open_pool); };
+  expect_shared(3);
+}
+
+TEST_F(PeerDraftTest, AccessThatGoesAndComesBackIsGiven) {
+  from_there([] { enable(kUsers); });
+  set_real_for_test<Row::cuMemMap>(
+      [](CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long) {
+        from_there([] { disable(kUsers); });
+        return CUDA_SUCCESS;
+      });
+  then = [] { from_there([] { enable(kUsers); }); };
+  expect_shared(3);
+}
+
 TEST_F(PeerHooksTest, AccessOfContextsComesAndGoes) {
   EXPECT_EQ(hooks::cuCtxEnablePeerAccess(kOwners, 0), CUDA_SUCCESS);
   expect_access(true);
   EXPECT_EQ(hooks::cuCtxDisablePeerAccess(kOwners), CUDA_SUCCESS);
   expect_access(false);
+}
+
+TEST_F(PeerHooksTest, TheLastOfSeveralContextsTakesItAlong) {
+  enable(kUsers);
+  enable(kOtherUsers);
+  enable(kUsers, kOtherOwners);
+  disable(kUsers);
+  expect_access(true);
+  disable(kOtherUsers);
+  expect_access(true);
+  disable(kUsers, kOtherOwners);
+  expect_access(false);
+}
+
+TEST_F(PeerHooksTest, ContextsThatEndGiveBackWhatTheyEnabled) {
+  enable(kUsers);
+  enable(kOtherUsers);
+  EXPECT_EQ(hooks::cuCtxDestroy_v2(kOtherUsers), CUDA_SUCCESS);
+  expect_access(true);
+  EXPECT_EQ(hooks::cuCtxDestroy_v2(kUsers), CUDA_SUCCESS);
+  expect_access(false);
+  enable(kUsers, kOtherOwners);
+  expect_access(true);
+  EXPECT_EQ(hooks::cuCtxDestroy_v2(kOtherOwners), CUDA_SUCCESS);
+  expect_access(false);
+}
+
+TEST_F(PeerHooksTest, WhatIsTooManyToTellApartStays) {
+  const auto user = [](int number) { return handle_of<CUcontext>(0x10000 + number); };
+  for (int i = 0; i < swap::kContextPairsMax; ++i) enable(user(i));
+  for (int i = 0; i < swap::kContextPairsMax; ++i) disable(user(i));
+  expect_access(false);
+  for (int i = 0; i <= swap::kContextPairsMax; ++i) enable(user(i));
+  for (int i = 0; i <= swap::kContextPairsMax; ++i) disable(user(i));
+  expect_access(true);
 }
 
 TEST_F(PeerHooksTest, WhatAPoolGaveStaysWhenAccessOfContextsGoes) {

@@ -9,6 +9,7 @@
 #include "interposer/memory/hook_support.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/memory.h"
+#include "interposer/session/session.h"
 
 namespace nvs::interposer::memory {
 
@@ -18,7 +19,8 @@ Reservation::~Reservation() {
 
 bool Reservation::take(int gpu, std::uint64_t bytes) {
   if (held_.bytes != 0) return true;
-  held_.device = gpu;  // there it counts, limit or not
+  held_.device = gpu;      // there it counts, limit or not
+  session::gpu_seen(gpu);  // it may have no context, so that the daemon has not heard of it
   if (!session::has_any_daemon() || gpu < 0 || gpu >= gate::kGpusMax) return true;
   const libc::NoCancel no_cancel;
   session::has_daemon(gpu);  // the account comes before its word
@@ -31,8 +33,10 @@ bool Reservation::take(int gpu, std::uint64_t bytes) {
   return verdict != account::Verdict::over;
 }
 
+// A context has told of its GPU.
 bool Reservation::take_here(std::uint64_t bytes) {
-  return !session::has_any_daemon() || take(current_device(), bytes);
+  if (!session::has_any_daemon()) return true;
+  return take(held_.device != kUnknownDevice ? held_.device : current_device(), bytes);
 }
 
 Reserved Reservation::hand_over() { return std::exchange(held_, {}); }

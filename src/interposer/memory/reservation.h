@@ -21,7 +21,7 @@ class Reservation {
   // an allocation that the driver refuses, so it is never too much. Waits for the daemon's word
   // about a GPU the first time, for a moment. Memory of the host (kHostDevice) counts nowhere.
   bool take(int gpu, std::uint64_t bytes);
-  // On the GPU of the current context.
+  // On the GPU that was named before, or else on that of the current context.
   bool take_here(std::uint64_t bytes);
 
   // To the allocation that is written down next; the books have it from then on.

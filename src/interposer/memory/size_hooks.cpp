@@ -30,8 +30,8 @@ bool find_of_device(CUdevice device, Visible& visible) {
 }
 
 // Devices of NVML are found by what they are called: their order may be another one, and a program
-// may see fewer of them. Tools that only look have no session; they see what programs of their
-// tenant see.
+// may see fewer of them. Tools that only look have no session, and programs none on GPUs that they
+// do not use; they see what programs of their tenant see.
 bool find_of_nvml(nvmlDevice_t device, Visible& visible) {
   constexpr unsigned kTextMax = 96;
   char text[kTextMax] = {};
@@ -39,7 +39,9 @@ bool find_of_nvml(nvmlDevice_t device, Visible& visible) {
   const bool has_session = session::has_any_daemon();
   if (ask == nullptr || (!has_session && !session::may_look())) return false;
   if (ask(device, text, kTextMax) != NVML_SUCCESS) return false;
-  if (has_session) return find_visible(session::gpu_by_uuid(text), visible);
+  const int gpu = has_session ? session::gpu_by_uuid(text) : kUnknownDevice;
+  if (gpu >= 0) return find_visible(gpu, visible);
+  if (!session::may_look()) return false;
   account::Limit seen;
   if (!session::look_at_gpu(text, visible.total, seen)) return false;
   visible = {seen.bytes, seen.left};

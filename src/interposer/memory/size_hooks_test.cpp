@@ -176,7 +176,7 @@ TEST_F(SizeHooksTest, SoDoesItsAbsence) {
   EXPECT_EQ(nvml_.total, kCard);
 }
 
-TEST_F(SizeHooksTest, OtherDevicesOfNvmlAreAsTheyAre) {
+TEST_F(SizeHooksTest, OtherDevicesOfNvmlAreAsTheyAreWhereNobodyCanBeAsked) {
   hooks::nvmlDeviceGetMemoryInfo(nullptr, &nvml_);
   EXPECT_EQ(nvml_.total, kCard);
 }

@@ -12,7 +12,6 @@
 #include "interposer/memory/swap/query.h"
 #include "interposer/memory/swap/solid.h"
 #include "interposer/memory/swap/view_calls.h"
-#include "interposer/session/session.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -28,10 +27,8 @@ int device_of_handle(CUmemGenericAllocationHandle handle) {
   return device_of(prop.location);
 }
 
-// It needs no context, so that the daemon may not have heard of the GPU.
 bool reserve(Reservation& reserved, const CUmemLocation& location, std::uint64_t bytes) {
   if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) return true;
-  session::gpu_seen(location.id);
   return reserved.take(location.id, bytes);
 }
 

@@ -12,9 +12,11 @@
 #include "interposer/memory/ipc_open.h"
 #include "interposer/memory/ipc_share.h"
 #include "interposer/memory/sample.h"
+#include "interposer/memory/sparse_maps.h"
 #include "interposer/memory/unified/use.h"
 #include "interposer/resolve/elf_symbols.h"
 #include "interposer/resolve/libc.h"
+#include "interposer/resolve/once.h"
 #include "interposer/resolve/settings.h"
 #include "interposer/session/session.h"
 
@@ -40,6 +42,7 @@ void start_over_in_child() {
   session::start_over_in_child();
   memory::books_after_fork();
   memory::graphs::start_over_in_child();
+  memory::sparse::start_over_in_child();
   memory::forget_samples_in_child();
   memory::forget_shares_in_child();
   memory::forget_opened_in_child();
@@ -47,14 +50,16 @@ void start_over_in_child() {
   debug::stop_in_child();
 }
 
-// What is done once in a process, whichever library comes first.
+// What is done once in a process, whichever library comes first. Nobody else goes on before that: a
+// GPU that was used by then would never be shared.
 void begin(const Settings& settings) {
-  static constinit std::atomic<bool> begun{false};
-  if (begun.exchange(true)) return;
+  static constinit Once once;
+  if (!once.begin()) return;
   nvs_register_atfork(nullptr, nullptr, &start_over_in_child, &nvs_dso_handle);
   if (settings.debug) debug::start(settings.debug_file);
   unified::configure(settings.oversubscribe);
   session::configure(settings);
+  once.end();
 }
 
 template <class Find>

@@ -15,7 +15,8 @@ enum class Attachment {
   hooked,
 };
 
-// Cheap once the library was found. Never loads anything and holds no lock. The loader's own lock
+// Cheap once the library was found. Never loads anything and holds no lock; a thread that comes
+// while another one is in the middle of its first use waits for that. The loader's own lock
 // is taken, and dlerror changed, only if the program opened the library at run time.
 Attachment attach(Library library);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: captures begin and end, and streams go.
+#include <cstdint>
+
 #include "interposer/exports/own_hooks.h"
 #include "interposer/exports/real.h"
 #include "interposer/memory/graph_memory.h"
@@ -21,6 +23,8 @@ bool is_default(CUstream stream) {
   return number <= reinterpret_cast<std::uintptr_t>(CU_STREAM_PER_THREAD);
 }
 
+enum class Into : std::uint8_t { new_graph, given_graph };
+
 CUcontext context_of(CUstream stream) {
   CUcontext context = nullptr;
   const auto of_stream = real<Row::cuStreamGetCtx>();
@@ -31,13 +35,16 @@ CUcontext context_of(CUstream stream) {
   return current != nullptr && current(&context) == CUDA_SUCCESS ? context : nullptr;
 }
 
+// Which graph it makes is asked at once: later another thread may destroy the stream at any moment,
+// and the driver must not get a handle of what is gone.
 template <class Call>
-CUresult begin_through(CUstream stream, Call call,
-                       captures::Into into = captures::Into::new_graph) {
+CUresult begin_through(CUstream stream, Call call, Into into = Into::new_graph) {
   const CUcontext context = context_of(stream);
   captures::begins();
   const CUresult result = call();
-  captures::begun(stream, context, result, into);
+  const bool makes_one = result == CUDA_SUCCESS && into == Into::new_graph;
+  captures::begun(stream, context, result,
+                  makes_one ? memory::graphs::captured_by(stream) : nullptr);
   return result;
 }
 
@@ -81,7 +88,7 @@ using interposer::end_through;
 using interposer::per_thread;
 using interposer::real;
 using interposer::Row;
-constexpr auto kGivenGraph = interposer::captures::Into::given_graph;
+constexpr auto kGivenGraph = interposer::Into::given_graph;
 
 CUresult cuStreamBeginCapture(CUstream hStream) {
   return begin_through(hStream, [&] { return real<Row::cuStreamBeginCapture>()(hStream); });

@@ -16,7 +16,8 @@ constinit os::FutexLock lock;  // guards everything below
 struct Capture {
   CUstream stream;  // null: none
   CUcontext context;
-  Into into;
+  CUgraph graph;  // that it makes; null: the program's own, or not known
+  std::int64_t since_ns;
 };
 constinit Capture table[kStreamsMax] = {};
 // Captures that go on or are about to begin; read without the lock too.
@@ -44,6 +45,13 @@ bool may_begin(std::int64_t asked_ns) {
   return true;
 }
 
+// With the lock held. What made a graph of that handle before has ended, and is about to say so.
+void forget_graph(CUgraph graph) {
+  for (Capture& place : table) {
+    if (place.graph == graph) place.graph = nullptr;
+  }
+}
+
 // With the lock held.
 bool forget(CUstream stream) {
   for (Capture& place : table) {
@@ -63,16 +71,17 @@ void begins() {
   while (!may_begin(asked_ns)) os::sleep_ns(kPause_ns);
 }
 
-void begun(CUstream stream, CUcontext context, CUresult result, Into into) {
+void begun(CUstream stream, CUcontext context, CUresult result, CUgraph graph) {
   const libc::NoCancel no_cancel;
   const os::FutexGuard guard(lock);
   if (result != CUDA_SUCCESS) {
     --count;
     return;
   }
+  forget_graph(graph);
   for (Capture& place : table) {
     if (place.stream != nullptr) continue;
-    place = {stream, context, into};
+    place = {stream, context, graph, clock_ns()};
     return;
   }
   ++unnamed;
@@ -116,13 +125,22 @@ void end_synchronise(int gpu) {
 
 bool is_any() { return count.load(std::memory_order_acquire) > 0; }
 
-int list_makers(CUstream (&streams)[kStreamsMax]) {
+bool keep_memory(std::int64_t now_ns) {
+  if (!is_any()) return false;
   const os::FutexGuard guard(lock);
-  int found = 0;
+  int lasting = 0;
   for (const Capture& place : table) {
-    if (place.stream != nullptr && place.into == Into::new_graph) streams[found++] = place.stream;
+    if (place.stream != nullptr && now_ns - place.since_ns >= kKeepMemory_ns) ++lasting;
   }
-  return found;
+  return lasting < count;
+}
+
+CUstream maker_of(CUgraph graph) {
+  const os::FutexGuard guard(lock);
+  for (const Capture& place : table) {
+    if (graph != nullptr && place.graph == graph) return place.stream;
+  }
+  return nullptr;
 }
 
 void start_over_in_child() {

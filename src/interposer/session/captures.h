@@ -4,6 +4,8 @@
 // synchronisation is already under way is unharmed.
 #pragma once
 
+#include <cstdint>
+
 #include "cuda_api/cuda_types.h"
 
 namespace nvs::interposer::captures {
@@ -14,8 +16,8 @@ inline constexpr int kStreamsMax = 64;
 
 // Told by the hooks.
 void begins();  // before the driver's call; it may wait a moment
-enum class Into : unsigned char { new_graph, given_graph };
-void begun(CUstream stream, CUcontext context, CUresult result, Into into = Into::new_graph);
+// `graph`: that it makes. None if it goes into one of the program's.
+void begun(CUstream stream, CUcontext context, CUresult result, CUgraph graph = nullptr);
 void ended(CUstream stream);
 void destroyed(CUstream stream);  // and with it a capture that went on
 void context_ended(CUcontext context);
@@ -28,8 +30,13 @@ void end_synchronise(int gpu);
 // Whether a capture goes on or is about to begin.
 bool is_any();
 
-// The streams whose captures make graphs of their own: how many.
-int list_makers(CUstream (&streams)[kStreamsMax]);
+// Whether what goes on keeps the process's memory where it is. A capture that lasts does not for
+// ever: of two tenants that have half of their memory each, both would wait for the other half.
+inline constexpr std::int64_t kKeepMemory_ns = 5'000'000'000;
+bool keep_memory(std::int64_t now_ns);
+
+// The stream whose capture makes that graph; null if none does.
+CUstream maker_of(CUgraph graph);
 
 void start_over_in_child();
 

@@ -8,12 +8,14 @@
 
 #include <gtest/gtest.h>
 
+#include "interposer/resolve/clock.h"
 #include "interposer/session/test_patience.h"
 
 namespace nvs::interposer {
 namespace {
 
 CUstream stream(std::intptr_t number) { return reinterpret_cast<CUstream>(number * 64); }
+CUgraph graph(std::intptr_t number) { return reinterpret_cast<CUgraph>(number * 64); }
 CUcontext context(std::intptr_t number) { return reinterpret_cast<CUcontext>(number * 64); }
 
 class Captures : public testing::Test {
@@ -25,9 +27,9 @@ class Captures : public testing::Test {
     captures::end_synchronise(0);
     return true;
   }
-  static void begin(CUstream on, CUcontext in = context(1)) {
+  static void begin(CUstream on, CUcontext in = context(1), CUgraph into = nullptr) {
     captures::begins();
-    captures::begun(on, in, CUDA_SUCCESS);
+    captures::begun(on, in, CUDA_SUCCESS, into);
   }
 };
 
@@ -47,6 +49,18 @@ TEST_F(Captures, OneThatIsAboutToBeginCounts) {
   EXPECT_FALSE(may_synchronise());
   captures::begun(stream(1), nullptr, CUDA_ERROR_ILLEGAL_STATE);
   EXPECT_TRUE(may_synchronise());
+}
+
+TEST_F(Captures, MemoryIsKeptWhereItIsAndNotForEver) {
+  EXPECT_FALSE(captures::keep_memory(clock_ns()));
+  begin(stream(1));
+  const std::int64_t long_after_ns = clock_ns() + captures::kKeepMemory_ns;
+  EXPECT_TRUE(captures::keep_memory(clock_ns()));
+  EXPECT_FALSE(captures::keep_memory(long_after_ns));
+  captures::begins();
+  EXPECT_TRUE(captures::keep_memory(long_after_ns)) << "another one is about to begin";
+  captures::begun(stream(2), nullptr, CUDA_SUCCESS);
+  EXPECT_FALSE(captures::keep_memory(clock_ns() + captures::kKeepMemory_ns));
 }
 
 TEST_F(Captures, AStreamThatGoesTakesItsCaptureAlong) {
@@ -70,6 +84,27 @@ TEST_F(Captures, SoDoesAContext) {
   EXPECT_FALSE(may_synchronise());
   captures::context_ended(nullptr);
   EXPECT_FALSE(may_synchronise());
+}
+
+TEST_F(Captures, GraphsAreKnownByTheStreamsThatMakeThem) {
+  begin(stream(1), context(1), graph(1));
+  begin(stream(2), context(1), graph(2));
+  begin(stream(3));
+  EXPECT_EQ(captures::maker_of(graph(1)), stream(1));
+  EXPECT_EQ(captures::maker_of(graph(2)), stream(2));
+  EXPECT_EQ(captures::maker_of(graph(3)), nullptr);
+  EXPECT_EQ(captures::maker_of(nullptr), nullptr);
+  captures::destroyed(stream(1));
+  EXPECT_EQ(captures::maker_of(graph(1)), nullptr);
+}
+
+// The driver has ended a capture and given the handle of its graph away before we hear of the end.
+TEST_F(Captures, AHandleOfANewGraphIsNotTheOldOne) {
+  begin(stream(1), context(1), graph(1));
+  begin(stream(2), context(1), graph(1));
+  EXPECT_EQ(captures::maker_of(graph(1)), stream(2));
+  captures::ended(stream(1));
+  EXPECT_EQ(captures::maker_of(graph(1)), stream(2));
 }
 
 TEST_F(Captures, EndsOfWhatNeverBeganChangeNothing) {

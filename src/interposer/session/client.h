@@ -66,8 +66,11 @@ struct Gpu {
   std::int64_t way_looked_ns;       // when they last were
   std::int64_t keeps_way_until_ns;  // it could not be made to stand still: not again so soon
   std::uint64_t memory_told;
-  bool opens_alone;  // there is no daemon, and the gate opens when all memory has come
+  bool unserved;     // our daemon does not know it: its gate opens for good
+  bool opens_alone;  // nobody opens the gate but we, when all memory has come
   WorkAccount account;
+  // The daemon takes us for idle, and without a bound nobody looks when that ends.
+  bool owes_busy;
   std::uint8_t uuid[16];
 };
 
@@ -88,7 +91,8 @@ void open_gate(int gpu);
 void begin_bill(int gpu, bool billed);  // a window: whether the daemon bills us from now on
 void end_bill(int gpu);
 bool tell_work(int gpu, const WorkAccount::Word& word);  // false: the socket is full
-void open_alone(int gpu);                                // there is no daemon any more
+bool tell_busy(int gpu);                                 // if we owe that; likewise
+void open_alone(int gpu);                                // there is no daemon for it any more
 void set_gate_bounded();                                 // if any GPU's queue is
 void lift_bound(int gpu);
 bool announce(int gpu);  // that we use it; false: the daemon could not be told

@@ -19,6 +19,7 @@ constinit sockaddr_un address = {};
 constinit os::FutexLock lock;  // held for a send, and while the number changes hands
 constinit std::atomic<int> number{-1};
 constinit os::FileId file = {};
+constinit std::atomic<std::uint32_t> connections{0};
 
 // Appends to the path; false if there is no room for it and a final zero.
 bool append(std::size_t& size, const char* text) {
@@ -57,9 +58,12 @@ bool connect() {
   if (fd < 0) return false;
   const os::FutexGuard guard(lock);
   file = os::file_behind(fd);
+  connections.fetch_add(1, std::memory_order_release);
   number.store(fd, std::memory_order_release);
   return true;
 }
+
+std::uint32_t times_connected() { return connections.load(std::memory_order_acquire); }
 
 void disconnect() {
   const os::FutexGuard guard(lock);

@@ -25,6 +25,8 @@ void disconnect();
 // A second one that the caller sees to, and closes soon; negative: as above.
 int open_another();
 bool is_connected();
+// So far: what was said in one connection, nobody knows in the next.
+std::uint32_t times_connected();
 
 Outcome send(const void* packet, std::size_t size);
 // With a descriptor, which stays the caller's.

@@ -58,11 +58,12 @@ void call_is_over(Entry& entry) {
 }
 
 // With the lock held.
-bool take_entry(Entry& entry, int gpu, Use use) {
-  if (entry.context == nullptr || entry.gpu != gpu || entry.ending > 0) return false;
+Taken take_entry(Entry& entry, int gpu, Use use) {
+  if (entry.context == nullptr || entry.gpu != gpu) return Taken::none;
+  if (entry.ending > 0) return Taken::ending;
   ++entry.users;
   if (use == Use::working) ++entry.working;
-  return true;
+  return Taken::yes;
 }
 
 }  // namespace
@@ -123,17 +124,38 @@ CUcontext primary_of(int gpu) {
   return nullptr;
 }
 
-bool take(int index, int gpu, CUcontext& context, Use use) {
+bool may_be_green(CUcontext context) {
   const os::FutexGuard guard(lock);
-  if (!take_entry(entries[index], gpu, use)) return false;
-  context = entries[index].context;
-  return true;
+  if (context == nullptr || find(context) != nullptr) return false;
+  for (const Entry& entry : entries) {
+    if (entry.context != nullptr && entry.primary) return true;
+  }
+  return false;
+}
+
+// One that had no room in the list is not taken for a green one.
+CUcontext owner_for(CUcontext context, int gpu) {
+  if (gpu < 0 || gpu >= gate::kGpusMax || !may_be_green(context) || !knows_all(gpu)) return context;
+  const CUcontext primary = primary_of(gpu);
+  return primary != nullptr ? primary : context;
+}
+
+Taken try_to_take(int index, int gpu, CUcontext& context, Use use) {
+  const os::FutexGuard guard(lock);
+  const Taken taken = take_entry(entries[index], gpu, use);
+  if (taken == Taken::yes) context = entries[index].context;
+  return taken;
+}
+
+bool take(int index, int gpu, CUcontext& context, Use use) {
+  return try_to_take(index, gpu, context, use) == Taken::yes;
 }
 
 int take_this(CUcontext context, int gpu, Use use) {
   const os::FutexGuard guard(lock);
   Entry* entry = context != nullptr ? find(context) : nullptr;
-  return entry != nullptr && take_entry(*entry, gpu, use) ? static_cast<int>(entry - entries) : -1;
+  const bool is_taken = entry != nullptr && take_entry(*entry, gpu, use) == Taken::yes;
+  return is_taken ? static_cast<int>(entry - entries) : -1;
 }
 
 void give_back(int index, Use use) {

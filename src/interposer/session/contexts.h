@@ -28,11 +28,24 @@ void goes_on(CUcontext context);
 // Whether we were told that it was created; not of green contexts, which others make.
 bool is_known(CUcontext context);
 
+// Whether it may be a green context: it is not known, and a primary one is.
+bool may_be_green(CUcontext context);
+// Which context of the GPU has what is allocated in this one: the primary one in place of a green
+// context, whose memory outlives it; else itself.
+CUcontext owner_for(CUcontext context, int gpu);
+
 // The primary context of a GPU, if it was created; null if not.
 CUcontext primary_of(int gpu);
 void primary_created(CUcontext context, int gpu);
 
+enum class Taken : std::uint8_t {
+  yes,
+  none,    // there is none, or it is another GPU's
+  ending,  // a call is under way that may end it, or leave it with all its work
+};
+
 // Takes the index-th of kContextsMax for use, if there is one and it is of that GPU.
+Taken try_to_take(int index, int gpu, CUcontext& context, Use use = Use::waiting);
 bool take(int index, int gpu, CUcontext& context, Use use = Use::waiting);
 // The same for this one: its index, or -1 if it is not known, not of that GPU, or about to end.
 int take_this(CUcontext context, int gpu, Use use);

@@ -7,6 +7,7 @@
 #include "interposer/flow/flow.h"
 #include "interposer/flow/relaxed_capture.h"
 #include "interposer/gate/gate.h"
+#include "interposer/memory/graph_room.h"
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/contexts.h"
@@ -19,7 +20,9 @@ namespace {
 
 constexpr std::int64_t kSlice_ns = 10'000'000;
 constexpr std::int64_t kMarkPause_ns = 50'000;
+// A capture may be over in a moment, or never: it is looked at ever more seldom.
 constexpr std::int64_t kCapturePause_ns = 1'000'000;
+constexpr std::int64_t kLongestPause_ns = 50'000'000;
 
 struct Worker {
   std::atomic<bool> there;
@@ -59,36 +62,47 @@ void wait_for_marks(int gpu, std::uint32_t job) {
   }
 }
 
-// Whether every context was synchronised.
-bool synchronise(int gpu, std::uint32_t job) {
-  bool all = true;
+// What was waited for.
+enum class Waited : std::uint8_t {
+  all,    // every context
+  marks,  // what they tell of, because of a capture
+  less,   // not one that a call was about to end: it may go on with all its work
+};
+
+Waited synchronise(int gpu, std::uint32_t job) {
+  Waited waited = Waited::all;
   for (int i = 0; i < contexts::kContextsMax; ++i) {
     CUcontext context = nullptr;
-    if (!contexts::take(i, gpu, context)) continue;
+    const contexts::Taken taken = contexts::try_to_take(i, gpu, context);
+    if (taken == contexts::Taken::ending) waited = Waited::less;
+    if (taken != contexts::Taken::yes) continue;
     if (captures::begin_synchronise(gpu)) {
       synchronise_context(gpu, context);
       captures::end_synchronise(gpu);
     } else {
       wait_for_marks(gpu, job);
-      all = false;
+      if (waited == Waited::all) waited = Waited::marks;
     }
     contexts::give_back(i);
   }
-  return all;
+  return waited;
 }
 
 // The window is over, but no memory may move before what marks do not tell of has ended, which can
 // be waited for when the capture has.
 void settle(int gpu, std::uint32_t job) {
+  std::int64_t pause_ns = kCapturePause_ns;
   while (is_current(gpu, job) && is_unsettled(gpu, job)) {
     if (captures::is_any()) {
-      os::sleep_ns(kCapturePause_ns);
+      os::futex_wait(futex(workers[gpu]), job, pause_ns);  // the next job is not kept waiting
+      pause_ns = pause_ns * 2 < kLongestPause_ns ? pause_ns * 2 : kLongestPause_ns;
       continue;
     }
     const flow::Moment since = flow::now(gpu);
-    const bool all = synchronise(gpu, job);
+    const Waited waited = synchronise(gpu, job);
     if (faults::is_noted(gpu)) session::act_on_fault(gpu);
-    if (!all || !is_current(gpu, job)) continue;
+    if (waited == Waited::less) os::sleep_ns(kMarkPause_ns);
+    if (waited != Waited::all || !is_current(gpu, job)) continue;
     flow::emptied(gpu, since);
     settled(gpu, job);
   }
@@ -101,19 +115,21 @@ void run(int gpu, std::uint32_t job) {
     const std::uint32_t let_in = gate::let_in_so_far(gpu);
     if (!gate::wait_until_outside(kSlice_ns)) continue;
     const flow::Moment since = flow::now(gpu);
-    const bool all = synchronise(gpu, job);
+    const Waited waited = synchronise(gpu, job);
     if (faults::is_noted(gpu)) session::act_on_fault(gpu);
     if (!is_current(gpu, job)) return;
     gate::let_nobody_in(gpu);
     while (is_current(gpu, job) && !gate::wait_until_outside(kSlice_ns)) {
     }
     // A context that is being destroyed waits for its own work, and is then gone.
-    if (contexts::is_any_ending(gpu)) os::sleep_ns(kMarkPause_ns);
-    if (gate::let_in_so_far(gpu) != let_in || contexts::is_any_ending(gpu)) continue;
+    if (waited == Waited::less) os::sleep_ns(kMarkPause_ns);
+    if (gate::let_in_so_far(gpu) != let_in || waited == Waited::less) continue;
     if (!is_current(gpu, job)) return;
     if (!contexts::knows_all(gpu)) return impossible(gpu, job);
+    const bool all = waited == Waited::all;
     if (all) flow::emptied(gpu, since);
     swap::make_room_if_above(gpu);
+    memory::graphs::drained(gpu);
     if (!completed(gpu, job, let_in, all ? Certainty::all : Certainty::marks)) continue;
     if (!all) settle(gpu, job);
     std::uint32_t done = job;

@@ -48,8 +48,9 @@ void set_faulted(int gpu, bool is_faulted) {
 void mend(int gpu) {
   faults::noted[gpu].store(false, std::memory_order_release);
   set_faulted(gpu, false);
-  gpus[gpu].phase = Phase::open;
-  if (!connection::is_connected()) return;
+  const bool is_free = gpus[gpu].unserved;
+  gpus[gpu].phase = is_free ? Phase::free : Phase::open;
+  if (is_free || !connection::is_connected()) return;
   // Another thread may have made a context by now, and submitted something.
   while (!gate::begin_close(gpu)) {
   }

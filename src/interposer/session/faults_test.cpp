@@ -30,7 +30,10 @@ class Faults : public SessionTest {
     empty_socket();
   }
 
-  static void open(std::uint64_t grant) { session::open_window({.grant = grant}); }
+  static void open(std::uint64_t grant) {
+    session::wanted[0] = true;
+    session::open_window({.grant = grant});
+  }
   static void close(std::uint64_t grant) { session::close_window({.grant = grant}); }
   static void fault() {
     faults::note(0, CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -2,6 +2,7 @@
 #include "interposer/session/listen.h"
 
 #include "interposer/memory/account.h"
+#include "interposer/memory/ipc_share.h"
 #include "interposer/memory/swap/host.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/client.h"
@@ -119,10 +120,14 @@ void daemon_gone() {
   connection::disconnect();
   swap::host_daemon_gone();
   const os::FutexGuard guard(lock);
+  // First of all GPUs: a gate does not open while memory that it can reach has to go.
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     if (gpus[gpu].phase == Phase::unused) continue;
+    gpus[gpu].unserved = false;  // by the next one it may be
     memory_alone(gpu);
-    if (!paused) open_alone(gpu);
+  }
+  for (int gpu = 0; gpu < gate::kGpusMax && !paused; ++gpu) {
+    if (gpus[gpu].phase != Phase::unused) open_alone(gpu);
   }
 }
 
@@ -157,7 +162,9 @@ void live_alone() {
     for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) act_on_fault(gpu);
     const os::FutexGuard guard(lock);
     lift_old_bounds(clock_ns());
+    open_complete();
   }
+  memory::renew_shares();
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace nvs::interposer::session {
 
-// How long memory stays that others' work does not let go of.
+// How long at most memory stays that others' work does not let go of.
 inline constexpr std::int64_t kStays_ns = 5'000'000'000;
 // How long what did not stand still is left alone. It may have been asked to after the memory was
 // given up on, and must not be in the way still when that is tried again.

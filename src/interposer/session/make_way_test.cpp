@@ -25,6 +25,7 @@ class MakeWay : public SessionTest {
     session::gpus[kOwner].phase = Phase::closed;
     ASSERT_TRUE(gate::close(kOwner, 0));
     user().phase = Phase::closed;
+    session::wanted[kUser] = true;
     session::open_window({.ordinal = kUser, .grant = 7});
     ASSERT_EQ(user().phase, Phase::open);
     gate::several.store(1);
@@ -177,9 +178,28 @@ TEST_F(MakeWay, WithoutADaemonAGpuOpensWhenWhatItReachesHasCome) {
     const os::FutexGuard guard(session::lock);
     user().opens_alone = true;
   }
+  // Whoever moves memory says so each time, and would be woken up by a change.
+  const std::uint32_t changes = swap::rooms[kUser].changes;
+  session::memory_rests();
+  EXPECT_EQ(user().phase, Phase::closed);
+  EXPECT_EQ(swap::rooms[kUser].changes, changes);
+  swap::rooms[kOwner].number = 0;
+  session::memory_rests();
+  EXPECT_EQ(user().phase, Phase::open);
+}
+
+TEST_F(MakeWay, AGpuThatIsNotServedOpensForGoodWhenWhatItReachesHasCome) {
+  swap::view_reaches(kOwner, kUser);
+  session::make_way(kOwner);
+  EXPECT_TRUE(complete(drain::Certainty::all));
+  must_go();
+  session::gpu_known({.ordinal = kUser, .known = 0});
+  EXPECT_EQ(user().phase, Phase::closed);
+  EXPECT_TRUE(gate::is_closed(kUser));
   swap::rooms[kOwner].number = 0;
   session::memory_is_complete(kOwner);
-  EXPECT_EQ(user().phase, Phase::open);
+  EXPECT_EQ(user().phase, Phase::free);
+  EXPECT_FALSE(gate::is_closed(kUser));
 }
 
 }  // namespace

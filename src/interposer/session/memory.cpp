@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/memory.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 
@@ -8,6 +9,7 @@
 
 #include "interposer/memory/account.h"
 #include "interposer/memory/fixed.h"
+#include "interposer/memory/graph_room.h"
 #include "interposer/memory/swap/free_like_driver.h"
 #include "interposer/memory/swap/host.h"
 #include "interposer/memory/swap/known.h"
@@ -16,6 +18,7 @@
 #include "interposer/memory/swap/ordered_pools.h"
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/peers.h"
+#include "interposer/memory/swap/presence.h"
 #include "interposer/memory/swap/reach.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/memory/swap/solid.h"
@@ -85,6 +88,7 @@ wire::Holds holds_of(int gpu) {
     if (room.is_faulted) become_fixed(gpu, message);
   }
   message.fixed += memory::fixed_on(gpu);
+  message.early = std::min(memory::graphs::early_bytes(gpu), message.fixed);
   message.managed = memory::managed_on(gpu);
   if (is_reached(gpu)) message.flags |= wire::u32{wire::kReached};
   if (unified::is_used(gpu)) message.flags |= wire::u32{wire::kUnified};
@@ -164,11 +168,21 @@ bool begin_window(int gpu) { return swap::begin_window(gpu) && unified::is_compl
 
 void memory_is_complete(int gpu) {
   tell_holds(gpu);
-  const os::FutexGuard guard(lock);
-  // Other GPUs may have waited for it too, because they can reach it.
-  for (int other = 0; other < gate::kGpusMax; ++other) {
-    if (gpus[other].opens_alone && gpus[other].phase == Phase::closed) open_alone(other);
+  memory_rests();
+}
+
+// All of them: a GPU may wait for memory of another one, because it can reach that. What is not
+// there yet is not disturbed, or whoever moves it would be woken up for nothing.
+void open_complete() {
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
+    const bool waits = gpus[gpu].opens_alone && gpus[gpu].phase == Phase::closed;
+    if (waits && begin_window(gpu)) open_alone(gpu);
   }
+}
+
+void memory_rests() {
+  const os::FutexGuard guard(lock);
+  open_complete();
 }
 
 void set_allowance(const wire::Allow& message) {
@@ -195,12 +209,20 @@ void set_allowance(const wire::Allow& message) {
   swap::start_host_thread();
 }
 
+// Others that hold more for good may leave too little for what we have and what graphs were
+// promised; with both we would never be complete again.
 void set_visible(const wire::Visible& message) {
-  const os::FutexGuard guard(swap::lock);
-  swap::Room& room = swap::rooms[message.ordinal];
-  room.total = message.total;
-  room.limit = message.limit;
-  swap::changed(static_cast<int>(message.ordinal));
+  const auto gpu = static_cast<int>(message.ordinal);
+  std::uint64_t lacks = 0;
+  {
+    const os::FutexGuard guard(swap::lock);
+    swap::Room& room = swap::rooms[gpu];
+    room.total = message.total;
+    room.limit = message.limit;
+    lacks = swap::lacking(gpu, 0);
+    swap::changed(gpu);
+  }
+  if (memory::graphs::give_up_promises(gpu, lacks)) tell_holds(gpu);
 }
 
 void memory_numbered(const wire::GpuKnown& message) {
@@ -262,6 +284,7 @@ void memory_start_over_in_child() {
   swap::forget_known_in_child();
   swap::forget_scraps_in_child();
   swap::forget_peers_in_child();
+  swap::forget_captured_in_child();
   swap::forget_views_in_child();
   swap::forget_solid_in_child();
   swap::forget_ordered_in_child();

@@ -34,7 +34,7 @@ constinit bool paused = false;
 namespace {
 
 constinit os::FutexLock start_lock;  // guards the first use of a GPU, which calls the driver
-constinit bool configured = false;
+constinit std::atomic<bool> configured{false};
 constinit bool started = false;
 constinit wire::Hello hello = {};
 // One bit for each GPU that was used.
@@ -99,8 +99,8 @@ void use(int gpu, Use how) {
       if (announce(gpu)) {
         if (how == Use::soon) tell_want(gpu);
       } else {
-        open_alone(gpu);  // the daemon must not hear of a GPU that it was not told of
-        mine.phase = Phase::free;
+        mine.unserved = true;  // the daemon must not hear of a GPU that it was not told of
+        open_alone(gpu);
       }
     }
   }
@@ -133,6 +133,16 @@ bool tell_work(int gpu, const WorkAccount::Word& word) {
   auto message = about<wire::Busy>(gpu);
   message.since_ns = span_ns;
   return connection::send(message) != connection::Outcome::again;
+}
+
+bool tell_busy(int gpu) {
+  Gpu& mine = gpus[gpu];
+  mine.owes_busy = mine.owes_busy && mine.phase == Phase::open;
+  if (!mine.owes_busy) return true;
+  if (!tell_work(gpu, {true, false, 0})) return false;
+  mine.owes_busy = false;
+  begin_bill(gpu, true);
+  return true;
 }
 
 bool announce(int gpu) {
@@ -209,14 +219,14 @@ void open_alone(int gpu) {
   // A gate that is open is so because all was there.
   mine.opens_alone = mine.phase == Phase::closed && !begin_window(gpu);
   if (mine.opens_alone || mine.phase == Phase::faulted) return;  // that one is open
-  mine.phase = Phase::open;
+  mine.phase = mine.unserved ? Phase::free : Phase::open;
   open_gate(gpu);
 }
 
 void configure(const Settings& settings) {
   const bool has_folder = settings.folder != nullptr && settings.folder[0] != '\0';
-  configured = connection::set_folder(has_folder ? settings.folder : wire::kDefaultFolder);
   hello = make_hello(settings);
+  configured = connection::set_folder(has_folder ? settings.folder : wire::kDefaultFolder);
 }
 
 void gpu_used(int gpu) {

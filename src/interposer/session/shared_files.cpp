@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "interposer/resolve/libc.h"
+#include "interposer/session/client.h"
 #include "interposer/session/connection.h"
 #include "os/futex_lock.h"
 
@@ -101,6 +102,13 @@ void unshare(const ShareToken& token) {
   wire::UnshareMemory message;
   set_token(message, token);
   send_patiently([&] { return connection::send(message); });
+}
+
+// With the session's lock: a new one hears who we are before all else.
+std::uint32_t daemon_number() {
+  const libc::NoCancel no_cancel;
+  const os::FutexGuard guard(lock);
+  return connection::times_connected();
 }
 
 bool open_shared(const ShareToken& token, std::uint32_t index, SharedChunk& chunk) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors of GPU memory, passed between processes by way of the daemon. For the program's own
-// threads; they wait for the daemon, a moment at most, and must not be inside the gate.
+// Descriptors of GPU memory, passed between processes by way of the daemon. For threads that may
+// wait for it, a moment at most; they must not be inside the gate.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,9 @@ struct ShareToken {
 bool share_chunk(const ShareToken& token, std::uint32_t index, std::uint32_t count,
                  std::uint64_t bytes, int file);
 void unshare(const ShareToken& token);
+
+// Which of those that we have met is our daemon, or was last: it knows what it was told itself.
+std::uint32_t daemon_number();
 
 struct SharedChunk {
   int file = -1;  // the caller's to close

@@ -6,6 +6,7 @@
 
 #include "interposer/flow/flow.h"
 #include "interposer/memory/fixed.h"
+#include "interposer/memory/swap/rooms.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/client.h"
@@ -224,13 +225,19 @@ void tell_usage(std::int64_t now_ns) {
   }
 }
 
+// By threads at a gate, or by such that allocate and have to wait for room.
+bool is_daemon_awaited() {
+  const os::FutexGuard guard(swap::lock);
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
+    const bool is_gate = wanted[gpu].load() && gpus[gpu].phase == Phase::closed;
+    if (is_gate || swap::rooms[gpu].asked != 0) return true;
+  }
+  return false;
+}
+
 // Asked only while somebody waits for the daemon's word.
 void ping(std::int64_t now_ns) {
-  bool waiting = false;
-  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
-    waiting = waiting || (wanted[gpu].load() && gpus[gpu].phase == Phase::closed);
-  }
-  if (!waiting || now_ns - last_ping_ns < kPingEvery_ns) return;
+  if (now_ns - last_ping_ns < kPingEvery_ns || !is_daemon_awaited()) return;
   last_ping_ns = now_ns;
   if (unanswered_since_ns == 0) unanswered_since_ns = now_ns;
   wire::Ping message;
@@ -323,7 +330,8 @@ std::int64_t tend() {
   const os::FutexGuard guard(lock);
   const std::int64_t now_ns = clock_ns();
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
-    if (!tell_untold(gpu)) sleep_ns = std::min<std::int64_t>(sleep_ns, kTellAgain_ns);
+    if (!tell_untold(gpu) || !tell_busy(gpu))
+      sleep_ns = std::min<std::int64_t>(sleep_ns, kTellAgain_ns);
   }
   tell_usage(now_ns);
   if (now_ns - last_holds_ns >= kHoldsEvery_ns) {
@@ -332,6 +340,7 @@ std::int64_t tend() {
   }
   ping(now_ns);
   lift_old_bounds(now_ns);
+  open_complete();  // of a GPU that this daemon does not serve
   return std::min<std::int64_t>(sleep_ns, tend_readiness(now_ns));
 }
 
@@ -350,6 +359,7 @@ void forget_daemon() {
   for (Gpu& mine : gpus) {
     mine.memory_told = 0;
     mine.untold = Answer::none;
+    mine.owes_busy = false;
   }
 }
 

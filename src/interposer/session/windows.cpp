@@ -41,6 +41,8 @@ void set_terms(int gpu, const wire::Open& message) {
   set_gate_bounded();
   // What was worked before is not known: it stays as it was billed.
   if (mine.bounded && !was_bounded) begin_bill(gpu, mine.account.is_billed());
+  mine.owes_busy = !mine.bounded && !mine.account.is_billed();
+  tell_busy(gpu);
 }
 
 // Asks the driver, so the lock must not be held.
@@ -300,9 +302,9 @@ void gpu_known(const wire::GpuKnown& message) {
   memory_known(gpu, message.known != 0);
   const os::FutexGuard guard(lock);
   if (message.known != 0 || gpus[gpu].phase == Phase::unused) return;
+  gpus[gpu].unserved = true;
   open_alone(gpu);
   lift_bound(gpu);
-  gpus[gpu].phase = Phase::free;
 }
 
 void set_paused(const wire::Pause& message) {

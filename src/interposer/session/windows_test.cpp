@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "interposer/flow/flow.h"
+#include "interposer/memory/swap/rooms.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/contexts.h"
 #include "interposer/session/drain.h"
@@ -19,7 +20,13 @@ class Windows : public SessionTest {
   // Our window, in which no more is known than that something may run.
   static void open(std::uint64_t grant) {
     if (gpu().phase == Phase::unused) gpu().phase = Phase::closed;
+    session::wanted[0] = true;
     session::open_window({.grant = grant});
+  }
+  // One that nobody asked for, or new terms.
+  static void open_bounded(std::uint64_t grant) {
+    if (gpu().phase == Phase::unused) gpu().phase = Phase::closed;
+    session::open_window({.flags = wire::kBounded, .grant = grant, .queue_bound_ns = 2'000'000});
   }
   static void close(std::uint64_t grant) { session::close_window({.grant = grant}); }
 };
@@ -58,6 +65,45 @@ TEST_F(Windows, AWindowThatNobodyAskedForWasNotWorkedIn) {
   close(7);
   complete_drain();
   expect_drained(7);
+}
+
+// Nobody looks at its work from then on.
+TEST_F(Windows, WhoIsIdleWhenItsBoundIsLiftedCountsAsBusy) {
+  open_bounded(7);
+  EXPECT_TRUE(heard_nothing());
+  session::open_window({.grant = 7});
+  const auto busy = heard<wire::Busy>();
+  ASSERT_TRUE(busy);
+  EXPECT_EQ(busy->grant, 7U);
+  EXPECT_EQ(busy->since_ns, 0U);
+  EXPECT_TRUE(gpu().account.is_billed());
+  session::open_window({.grant = 7});
+  session::tend();
+  EXPECT_TRUE(heard_nothing()) << "once is enough";
+}
+
+TEST_F(Windows, SoDoesWhoGetsAWindowWithoutABoundUnasked) {
+  gpu().phase = Phase::closed;
+  session::open_window({.grant = 7});
+  EXPECT_TRUE(heard<wire::Busy>());
+  EXPECT_TRUE(gpu().account.is_billed());
+}
+
+TEST_F(Windows, ThatItCountsAsBusyIsToldLaterIfItDidNotFitIntoTheSocket) {
+  open_bounded(7);
+  fill_socket();
+  session::open_window({.grant = 7});
+  EXPECT_FALSE(gpu().account.is_billed());
+  empty_socket();
+  session::tend();
+  EXPECT_TRUE(heard<wire::Busy>());
+  open_bounded(8);
+  fill_socket();
+  session::open_window({.grant = 8});
+  open_bounded(8);
+  empty_socket();
+  session::tend();
+  EXPECT_FALSE(heard<wire::Busy>()) << "there is a bound again";
 }
 
 TEST_F(Windows, ARefusalThatDidNotFitIntoTheSocketIsToldLater) {
@@ -191,18 +237,16 @@ TEST_F(Windows, WhatWasBilledIsToldToTheNextDaemon) {
     gpu().account.end(clock_ns());
     gpu().account.begin(clock_ns() - span_ns, flow::paused_ns(0), true);
   };
-  open(7);
+  open_bounded(7);
   EXPECT_FALSE(gpu().account.is_billed()) << "nobody had asked for it";
   close(7);
   complete_drain();
-  session::wanted[0] = true;
   open(8);
   ASSERT_TRUE(gpu().account.is_billed());
   bill_more(5 * kSecond_ns);
   close(8);
   complete_drain();
   EXPECT_FALSE(gpu().account.is_billed());
-  session::wanted[0] = true;
   open(9);
   bill_more(2 * kSecond_ns);
   empty_socket();
@@ -267,12 +311,12 @@ TEST_F(Windows, WhoeverIsLetInToAQueueThatNobodySeesIsFollowedEverMoreSeldom) {
   EXPECT_TRUE(stalls(2 * kLong_ns));
   EXPECT_EQ(gpu().phase, Phase::draining) << "it is not refused either";
   open(8);
-  session::open_window({.flags = wire::kBounded, .grant = 8, .queue_bound_ns = 2'000'000});
+  open_bounded(8);
   close(8);
   for (int i = 0; i < kLetIn; ++i) stalls(2 * kLong_ns);
   EXPECT_FALSE(stalls(kLong_ns)) << "what was queued before the bound has no marks";
   complete_drain();
-  session::open_window({.flags = wire::kBounded, .grant = 9, .queue_bound_ns = 2'000'000});
+  open_bounded(9);
   close(9);
   for (int i = 0; i < kLetIn; ++i) stalls(2 * kLong_ns);
   EXPECT_TRUE(stalls(kLong_ns)) << "marks would show it";
@@ -282,7 +326,7 @@ TEST_F(Windows, WhatIsNotKnownOfTheTimeBeforeABoundIsNotCorrected) {
   constexpr std::int64_t kHour_ns = 3'600'000'000'000;
   open(7);
   gpu().account.begin(clock_ns() - kHour_ns, 0, false);
-  session::open_window({.flags = wire::kBounded, .grant = 7, .queue_bound_ns = 2'000'000});
+  open_bounded(7);
   const session::WorkSight works{false, 0, flow::paused_ns(0)};
   EXPECT_LT(gpu().account.next(clock_ns(), works).span_ns, kHour_ns / 2);
 }
@@ -290,7 +334,7 @@ TEST_F(Windows, WhatIsNotKnownOfTheTimeBeforeABoundIsNotCorrected) {
 // Whether calls have to ask for room.
 TEST_F(Windows, AGpuThatIsUsedFreelyCostsNothing) {
   open(7);
-  session::open_window({.flags = wire::kBounded, .grant = 7, .queue_bound_ns = 2'000'000});
+  open_bounded(7);
   EXPECT_TRUE(flow::is_bounded(0));
   EXPECT_NE(gate::word, 0U);
   session::gpu_known({.known = 0});
@@ -302,7 +346,7 @@ TEST_F(Windows, AGpuThatIsUsedFreelyCostsNothing) {
 TEST_F(Windows, ABoundOutlivesTheDaemonForAWhile) {
   constexpr std::int64_t kWhile_ns = 10'000'000'000;
   open(7);
-  session::open_window({.flags = wire::kBounded, .grant = 7, .queue_bound_ns = 2'000'000});
+  open_bounded(7);
   const std::int64_t before_ns = clock_ns();
   session::open_alone(0);
   session::lift_old_bounds(before_ns + kWhile_ns - 1);
@@ -315,11 +359,30 @@ TEST_F(Windows, ABoundOutlivesTheDaemonForAWhile) {
 
 TEST_F(Windows, TheNextDaemonsBoundIsNotOld) {
   open(7);
-  session::open_window({.flags = wire::kBounded, .grant = 7, .queue_bound_ns = 2'000'000});
+  open_bounded(7);
   session::open_alone(0);
-  session::open_window({.flags = wire::kBounded, .grant = 1, .queue_bound_ns = 2'000'000});
+  open_bounded(1);
   session::lift_old_bounds(clock_ns() + 3'600'000'000'000);
   EXPECT_TRUE(flow::is_bounded(0));
+}
+
+// One that lives and does not answer is noticed by whoever waits for it, at the gate or for room.
+TEST_F(Windows, TheDaemonIsAskedForASignOfLifeWhileSomebodyWaits) {
+  const auto is_asked = [this] {
+    session::forget_daemon();
+    empty_socket();
+    session::tend();
+    return heard<wire::Ping>().has_value();
+  };
+  open(7);
+  EXPECT_FALSE(is_asked());
+  swap::rooms[0].asked = 1;
+  EXPECT_TRUE(is_asked());
+  swap::rooms[0].asked = 0;
+  EXPECT_FALSE(is_asked());
+  gpu().phase = Phase::closed;
+  session::wanted[0] = true;
+  EXPECT_TRUE(is_asked());
 }
 
 TEST_F(Windows, AGuessGoneWrongDoesNotPutOffARefusal) {

@@ -189,6 +189,31 @@ int kernels(const Pair& gpus, bool use_it) {
   return 0;
 }
 
+// Kernels of the second GPU count in the first one's memory, while other contexts of theirs get the
+// right to and lose it.
+int beside_others(const Pair& gpus) {
+  gpus.first.make_current();
+  const CUdeviceptr there = gpus.first.filled(gpus.floats(), kBefore);
+  gpus.give_access();
+  const Gpu other(1);
+  std::uint64_t steps = 0;
+  for (; !told_to_stop(); say_at(++steps)) {
+    CUcontext brief = nullptr;
+    NVS_MUST(other->cuCtxCreate_v2(&brief, 0, 1));
+    NVS_MUST(other->cuCtxEnablePeerAccess(gpus.first.context(), 0));
+    NVS_MUST(other->cuCtxDestroy_v2(brief));
+    other.make_current();
+    NVS_MUST(other->cuCtxEnablePeerAccess(gpus.first.context(), 0));
+    NVS_MUST(other->cuCtxDisablePeerAccess(gpus.first.context()));
+    gpus.second.make_current();
+    NVS_MUST(gpus.second.step(there, 1, gpus.floats()));
+    NVS_MUST(gpus.second->cuCtxSynchronize());
+    must_be_clean();
+  }
+  gpus.must_hold(there, kBefore + static_cast<float>(steps));
+  return 0;
+}
+
 // Both GPUs have work, and each the right to the other's memory.
 int both(const Pair& gpus) {
   gpus.first.make_current();
@@ -248,6 +273,7 @@ int across(int argc, char** argv) {
     return calls_late(gpus, kFillers.at(kind));
   }
   if (what == "kernels") return kernels(gpus, kind == "using");
+  if (what == "others") return beside_others(gpus);
   if (what == "both") return both(gpus);
   if (what == "stuck") return does_not_stand_still(gpus);
   return 2;

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <map>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include <dlfcn.h>
@@ -25,12 +26,27 @@ struct Piece {
   CUgraphExec exec = nullptr;
 };
 
+constexpr int kElsewhere = 1;
+
 using Make = CUresult (*)(const Gpu& gpu, std::size_t bytes, Piece& piece);
 
 CUresult from_pool(const Gpu& gpu, std::size_t bytes, Piece& piece) {
   CUmemoryPool pool = nullptr;
   NVS_MUST(gpu->cuDeviceGetMemPool(&pool, gpu.device()));
   return gpu->cuMemAllocFromPoolAsync(&piece.address, bytes, pool, nullptr);
+}
+
+// On a GPU that the process has no context on.
+CUmemoryPool pool_elsewhere(const Gpu& gpu) {
+  static CUmemoryPool pool = nullptr;
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location = {CU_MEM_LOCATION_TYPE_DEVICE, kElsewhere};
+  if (pool == nullptr) NVS_MUST(gpu->cuMemPoolCreate(&pool, &props));
+  return pool;
+}
+CUresult from_elsewhere(const Gpu& gpu, std::size_t bytes, Piece& piece) {
+  return gpu->cuMemAllocFromPoolAsync(&piece.address, bytes, pool_elsewhere(gpu), nullptr);
 }
 
 // Compressible memory is never moved.
@@ -72,6 +88,18 @@ CUresult launch(const Gpu& gpu, CUresult added, Piece& piece) {
   return added;
 }
 
+// As alone it costs nothing, as long as it is not launched.
+CUresult in_idle_graph(const Gpu& gpu, std::size_t bytes, Piece& piece) {
+  CUgraphNode node = nullptr;
+  NVS_MUST(gpu->cuGraphCreate(&piece.graph, 0));
+  const CUresult result = add_node(gpu, bytes, {}, node, piece);
+  piece.address = 0;
+  if (result == CUDA_SUCCESS) {
+    NVS_MUST(gpu->cuGraphInstantiateWithFlags(&piece.exec, piece.graph, 0));
+  }
+  return result;
+}
+
 CUresult in_graph(const Gpu& gpu, std::size_t bytes, Piece& piece) {
   CUgraphNode node = nullptr;
   NVS_MUST(gpu->cuGraphCreate(&piece.graph, 0));
@@ -87,6 +115,19 @@ CUresult in_graph_twice(const Gpu& gpu, std::size_t bytes, Piece& piece) {
   if (result == CUDA_SUCCESS) {
     NVS_MUST(gpu->cuGraphAddMemFreeNode(&freed, piece.graph, &node, 1, piece.address));
     result = add_node(gpu, bytes, {freed}, node, piece);
+  }
+  return launch(gpu, result, piece);
+}
+
+// Nothing is left of it.
+CUresult in_graph_that_frees(const Gpu& gpu, std::size_t bytes, Piece& piece) {
+  CUgraphNode node = nullptr;
+  CUgraphNode freed = nullptr;
+  NVS_MUST(gpu->cuGraphCreate(&piece.graph, 0));
+  const CUresult result = add_node(gpu, bytes, {}, node, piece);
+  const CUdeviceptr address = std::exchange(piece.address, 0);
+  if (result == CUDA_SUCCESS) {
+    NVS_MUST(gpu->cuGraphAddMemFreeNode(&freed, piece.graph, &node, 1, address));
   }
   return launch(gpu, result, piece);
 }
@@ -125,6 +166,7 @@ const std::map<std::string, Make> kWays = {
     {"async", [](const Gpu& gpu, std::size_t bytes,
                  Piece& piece) { return gpu->cuMemAllocAsync(&piece.address, bytes, nullptr); }},
     {"pool", from_pool},
+    {"elsewhere", from_elsewhere},
     {"created",
      [](const Gpu& gpu, std::size_t bytes, Piece& piece) {
        const CUmemAllocationProp prop = sim_test::vmm_prop(gpu.device());
@@ -133,6 +175,8 @@ const std::map<std::string, Make> kWays = {
     {"native", create_native},
     {"graph", in_graph},
     {"graph_twice", in_graph_twice},
+    {"idle_graph", in_idle_graph},
+    {"graph_freed", in_graph_that_frees},
     {"capture", in_capture},
     {"left", left_by_graph},
     {"shareable",
@@ -162,7 +206,7 @@ class Holdings {
       NVS_MUST(gpu_->cuMemRelease(piece.handle));
     } else if (piece.is_opened) {
       NVS_MUST(gpu_->cuIpcCloseMemHandle(piece.address));
-    } else {
+    } else if (piece.address != 0) {
       NVS_MUST(gpu_->cuMemFree_v2(piece.address));
     }
   }
@@ -214,7 +258,7 @@ class Holdings {
 };
 
 // As monitoring tools ask for it.
-nvmlMemory_t ask_nvml(const char* library) {
+nvmlMemory_t ask_nvml(const char* library, unsigned index = 0) {
   void* const nvml = ::dlopen(library, RTLD_NOW);
   if (nvml == nullptr) throw std::runtime_error(::dlerror());
   const auto init = reinterpret_cast<decltype(&nvmlInit_v2)>(::dlsym(nvml, "nvmlInit_v2"));
@@ -224,7 +268,7 @@ nvmlMemory_t ask_nvml(const char* library) {
       ::dlsym(nvml, "nvmlDeviceGetMemoryInfo"));
   nvmlDevice_t device = nullptr;
   nvmlMemory_t memory{};
-  const bool is_told = init() == NVML_SUCCESS && find(0, &device) == NVML_SUCCESS &&
+  const bool is_told = init() == NVML_SUCCESS && find(index, &device) == NVML_SUCCESS &&
                        ask(device, &memory) == NVML_SUCCESS;
   if (!is_told) throw std::runtime_error("NVML does not answer");
   return memory;
@@ -286,32 +330,28 @@ bool obey_sharing(Holdings& holdings, const std::string& word, std::istringstrea
 // A word of the test; false: it was the last.
 bool obey(const Gpu& gpu, Holdings& holdings, const char* nvml, const std::string& line) {
   std::istringstream words(line);
-  std::string word;
+  std::string word, way;
+  std::size_t bytes = 0;
   words >> word;
   if (word == "stop" || word.empty()) return false;
   if (obey_sharing(holdings, word, words)) return true;
   if (word == "take") {
-    std::string way;
-    std::size_t bytes = 0;
     words >> way >> bytes;
     say("took " + std::to_string(holdings.take(way, bytes)));
   } else if (word == "until") {
     // Again and again, until it succeeds.
-    std::size_t bytes = 0;
     words >> bytes;
     say("begun");
     while (holdings.take("plain", bytes) != CUDA_SUCCESS) {
     }
     say("took 0");
   } else if (word == "churn") {
-    std::size_t bytes = 0;
     words >> bytes;
     churn(holdings, bytes);
   } else if (word == "die") {
     // In a call of the driver's that is made for the allocation; where there is no room for it now,
     // when it is used.
-    std::string call, way;
-    std::size_t bytes = 0;
+    std::string call;
     words >> call >> way >> bytes;
     if (gpu.sim().cusimFailCall(call.c_str(), 0, 1, -SIGKILL) != 0) return false;
     holdings.take(way, bytes);
@@ -320,6 +360,9 @@ bool obey(const Gpu& gpu, Holdings& holdings, const char* nvml, const std::strin
   } else if (word == "write") {
     holdings.write_all();
     say("wrote");
+  } else if (word == "elsewhere") {
+    const nvmlMemory_t memory = ask_nvml(nvml, kElsewhere);
+    say_sizes({memory.total, memory.free});
   } else if (word == "give") {
     holdings.give_last();
     say("gave");
@@ -332,7 +375,7 @@ bool obey(const Gpu& gpu, Holdings& holdings, const char* nvml, const std::strin
 }  // namespace
 
 // limits NVML: take WAY BYTES, until BYTES, churn BYTES, die CALL WAY BYTES, write, give, sizes,
-// share, open HANDLE, send NAME, receive NAME, stop.
+// elsewhere, share, open HANDLE, send NAME, receive NAME, stop.
 int limits(int argc, char** argv) {
   if (argc < 1) return 2;
   const Gpu gpu;

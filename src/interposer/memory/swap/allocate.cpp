@@ -5,9 +5,11 @@
 #include "interposer/memory/swap/backing.h"
 #include "interposer/memory/swap/created.h"
 #include "interposer/memory/swap/ordered_release.h"
+#include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/memory/swap/take_room.h"
 #include "interposer/resolve/libc.h"
+#include "interposer/session/contexts.h"
 #include "interposer/session/memory.h"
 
 namespace nvs::interposer::swap {
@@ -50,7 +52,8 @@ bool find_place(int device, Place& place) {
 
 bool find_place(const SpanOwner& owner, Place& place) {
   if (!find_place(owner.device, place)) return false;
-  place.context = owner.context;
+  const auto context = reinterpret_cast<CUcontext>(owner.context);
+  place.context = memory::number_of(contexts::owner_for(context, owner.device));
   return owner.context != 0;
 }
 
@@ -122,6 +125,7 @@ CUresult make_in_room(const Place& place, std::uint64_t bytes, RegionKind kind,
                       std::uint64_t base) {
   Region* draft = draft_at(base, place, bytes, kind);
   if (draft == nullptr) return CUDA_ERROR_UNKNOWN;
+  const std::uint32_t given = times_given(place.device);
   const CUresult result = back_all(draft);
   if (result != CUDA_SUCCESS) {
     throw_away(draft);
@@ -129,6 +133,7 @@ CUresult make_in_room(const Place& place, std::uint64_t bytes, RegionKind kind,
   }
   const os::FutexGuard guard(lock);
   rooms[place.device].backing -= draft->split().bytes;
+  give_access_since(given, *draft);
   regions.publish(draft);
   return CUDA_SUCCESS;
 }

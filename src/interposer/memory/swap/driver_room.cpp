@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/swap/driver_room.h"
 
+#include "interposer/memory/graph_room.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/rooms.h"
@@ -44,12 +45,23 @@ void count_driver(int gpu, std::uint64_t more, std::uint64_t less) {
   rooms[gpu].for_driver -= less;
 }
 
-bool may_ever_have(int gpu, std::uint64_t bytes) {
+std::uint64_t find_lacking(int gpu, std::uint64_t bytes) {
   const os::FutexGuard guard(lock);
-  return may_allocate(gpu, bytes);
+  return lacking(gpu, bytes);
+}
+
+// What is promised to graphs gives way to what is wanted now.
+bool can_be_had(int gpu, std::uint64_t bytes) {
+  for (;;) {
+    const std::uint64_t lacks = find_lacking(gpu, bytes);
+    if (lacks == 0) return true;
+    if (!memory::graphs::make_way(gpu, lacks)) return false;
+  }
 }
 
 }  // namespace
+
+bool may_ever_have(int gpu, std::uint64_t bytes) { return find_lacking(gpu, bytes) == 0; }
 
 DriverRoom::DriverRoom(int gpu, std::uint64_t bytes)
     : gpu_(gpu),
@@ -58,7 +70,7 @@ DriverRoom::DriverRoom(int gpu, std::uint64_t bytes)
       most_(total_ / kMostPart),
       began_ns_(os::monotonic_ns()) {
   if (total_ == 0 || bytes == kUnknownBytes) return;
-  if (!may_ever_have(gpu, bytes)) {
+  if (!can_be_had(gpu, bytes)) {
     total_ = 0;
   } else {
     first_ = most_ = (bytes + kPage - 1) / kPage * kPage;
@@ -75,6 +87,16 @@ DriverRoom::~DriverRoom() {
 
 int gpu_here() {
   return session::has_any_daemon() ? memory::current_device() : memory::kUnknownDevice;
+}
+
+bool DriverRoom::take_ahead() {
+  if (total_ == 0) return false;
+  has_waited_ = true;
+  const std::int64_t asked_ns = os::monotonic_ns();
+  const bool is_taken = take(first_);
+  taken_ns_ = os::monotonic_ns();
+  began_ns_ += taken_ns_ - asked_ns;
+  return is_taken;
 }
 
 bool DriverRoom::wait() {

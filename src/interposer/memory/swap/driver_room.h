@@ -22,6 +22,9 @@ class DriverRoom {
   ~DriverRoom();
   DriverRoom(const DriverRoom&) = delete;
   DriverRoom& operator=(const DriverRoom&) = delete;
+  // For what the driver will need later: room of the size that is known, once others have made it.
+  // False: there is none for us.
+  bool take_ahead();
   // Waits for room, for more of it, or for what others are about to give back. False: the driver's
   // answer stands.
   bool wait();
@@ -40,6 +43,9 @@ class DriverRoom {
   std::int64_t taken_ns_ = 0;
   bool has_waited_ = false;
 };
+
+// Whether the process may have so much more of the GPU at all.
+bool may_ever_have(int gpu, std::uint64_t bytes);
 
 // A call that needs so much memory of the driver's own, on the GPU that `where()` tells; that is
 // only asked if the driver has too little. What the call writes down is so before others may have

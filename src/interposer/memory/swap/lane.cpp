@@ -29,7 +29,7 @@ struct Streams {
   CUevent events[kSlots];
   CUevent hash_events[kSlots];
   CUmodule module;
-  CUfunction kernel;    // null: this context cannot hash
+  CUfunction kernel;    // null: this context cannot hash yet
   CUdeviceptr digests;  // one for each slot, and a copy of them for us
   Digest* seen;
 };
@@ -51,35 +51,50 @@ bool make_events(CUevent (&events)[kSlots]) {
   return true;
 }
 
-// Whatever fails here: then chunks are copied whether they have changed or not.
+// Whatever there is of it, in its context, both.
+void unmake_hash(Streams& made) {
+  if (made.hash != nullptr) real<Row::cuStreamDestroy_v2>()(made.hash);
+  for (CUevent& event : made.hash_events) {
+    if (event != nullptr) real<Row::cuEventDestroy_v2>()(event);
+    event = nullptr;
+  }
+  if (made.module != nullptr) real<Row::cuModuleUnload>()(made.module);
+  if (made.digests != 0) real<Row::cuMemFree_v2>()(made.digests);
+  if (made.seen != nullptr) real<Row::cuMemFreeHost>()(made.seen);
+  made.hash = nullptr;
+  made.module = nullptr;
+  made.digests = 0;
+  made.seen = nullptr;
+}
+void unmake(Streams& made) {
+  for (CUstream stream : {made.out, made.in}) {
+    if (stream != nullptr) real<Row::cuStreamDestroy_v2>()(stream);
+  }
+  for (CUevent event : made.events) {
+    if (event != nullptr) real<Row::cuEventDestroy_v2>()(event);
+  }
+  unmake_hash(made);
+}
+
+// Whatever fails here: then chunks are copied whether they have changed or not, until it is tried
+// again. What a full card has no room for comes first.
 void make_hash(Streams& made) {
   CUfunction kernel = nullptr;
   void* seen = nullptr;
   constexpr std::size_t kBytes = kSlots * sizeof(Digest);
-  const bool done =
-      real<Row::cuStreamCreate>()(&made.hash, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
-      make_events(made.hash_events) &&
+  bool done =
       real<Row::cuModuleLoadData>()(&made.module, nvs_chunk_hash_ptx) == CUDA_SUCCESS &&
       real<Row::cuModuleGetFunction>()(&kernel, made.module, "nvs_hash_chunk") == CUDA_SUCCESS &&
       real<Row::cuMemAlloc_v2>()(&made.digests, kBytes) == CUDA_SUCCESS &&
       real<Row::cuMemHostAlloc>()(&seen, kBytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS;
   made.seen = static_cast<Digest*>(seen);
-  made.kernel = done ? kernel : nullptr;
-}
-
-// Whatever there is of it, in its context.
-void unmake(const Streams& made) {
-  for (CUstream stream : {made.out, made.in, made.hash}) {
-    if (stream != nullptr) real<Row::cuStreamDestroy_v2>()(stream);
+  done = done && real<Row::cuStreamCreate>()(&made.hash, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
+         make_events(made.hash_events);
+  if (done) {
+    made.kernel = kernel;
+  } else {
+    unmake_hash(made);
   }
-  for (int i = 0; i < kSlots; ++i) {
-    for (CUevent event : {made.events[i], made.hash_events[i]}) {
-      if (event != nullptr) real<Row::cuEventDestroy_v2>()(event);
-    }
-  }
-  if (made.module != nullptr) real<Row::cuModuleUnload>()(made.module);
-  if (made.digests != 0) real<Row::cuMemFree_v2>()(made.digests);
-  if (made.seen != nullptr) real<Row::cuMemFreeHost>()(made.seen);
 }
 
 // On a full card it is tried again and again, and must leave nothing behind.
@@ -252,10 +267,19 @@ bool Lane::wait(int slot) const {
   return false;
 }
 
+bool Lane::can_hash() const { return table[streams_].kernel != nullptr; }
+
+// Nobody else looks at these parts of a context that is taken.
+void Lane::learn_to_hash() const {
+  Streams& streams = table[streams_];
+  const InContext current(streams.context);
+  if (current.is_set()) make_hash(streams);
+}
+
 bool Lane::begin_hashes(int first_slot, const Stretch* chunks, int count) const {
   const Streams& streams = table[streams_];
   const InContext current(streams.context);
-  if (!current.is_set() || streams.kernel == nullptr) return false;
+  if (!current.is_set() || !can_hash()) return false;
   const CUdeviceptr digests = streams.digests + digest_bytes(first_slot);
   const bool is_begun =
       hash_all(streams, digests, chunks, count) &&

@@ -43,6 +43,11 @@ class Lane {
 
   bool is_same(const Lane& other) const { return streams_ == other.streams_; }
 
+  // A card that was full when the streams were made may have had no room for the kernel. For the
+  // GPU's mover alone, where the context cannot.
+  bool can_hash() const;
+  void learn_to_hash() const;
+
   // What is in chunks, for slots in a row: all of them in one go, so that the GPU does not turn to
   // others in between. False if this context cannot tell.
   struct Stretch {

@@ -7,6 +7,7 @@
 #include "interposer/memory/swap/flight.h"
 #include "interposer/memory/swap/host.h"
 #include "interposer/memory/swap/known.h"
+#include "interposer/memory/swap/presence.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/make_way.h"
@@ -40,8 +41,8 @@ class Mover {
   // Moves all that there is to move, as long as it can. How long to wait for a change then.
   std::int64_t run() {
     Step step = Step::nothing;
-    is_missing_ = is_in_the_way_ = false;
-    if (stays_until_ns_ != 0 && os::monotonic_ns() >= stays_until_ns_) stay(0);
+    is_missing_ = is_in_the_way_ = has_learnt_ = false;
+    if (stays_until_ns_ != 0 && need_not_stay()) stay(0);
     do {
       const std::uint32_t seen = rooms[gpu_].changes.load(std::memory_order_acquire);
       step = begin_next();
@@ -51,9 +52,10 @@ class Mover {
       submit_hashed();
       if (in_flight_ > 0 && (is_full() || step != Step::begun)) finish_or_wait(seen, step);
     } while (step == Step::begun || in_flight_ > 0);
+    session::memory_rests();
     if (step == Step::short_of_memory) return kShort_ns;
     if (is_in_the_way_) return make_way();
-    return step == Step::missing || is_missing_ ? kMissing_ns : kIdle_ns;
+    return step == Step::missing || is_missing_ || stays_until_ns_ != 0 ? kMissing_ns : kIdle_ns;
   }
 
  private:
@@ -63,6 +65,11 @@ class Mover {
     const session::Way way = session::make_way(gpu_);
     if (way == session::Way::blocked) stay(os::monotonic_ns() + session::kStays_ns);
     return way == session::Way::clear ? kIdle_ns : kMissing_ns;
+  }
+  // What was in the way may have ended by itself.
+  bool need_not_stay() const {
+    const bool is_over = session::ClosedGates(session::Owner{gpu_}).is_so() && !captures::is_any();
+    return is_over || os::monotonic_ns() >= stays_until_ns_;
   }
   void stay(std::int64_t until_ns) {
     stays_until_ns_ = until_ns;
@@ -106,7 +113,8 @@ class Mover {
     if (rooms[gpu_].is_faulted) return false;
     const vmm::Need need = need_of(regions.sums(gpu_));
     // Calls that are captured pass a closed gate, and the driver looks at what they name.
-    const bool may_leave = closed.is_so() && !captures::is_any();
+    const bool is_kept = captures::keep_memory(os::monotonic_ns()) || is_captured_inside();
+    const bool may_leave = closed.is_so() && !is_kept;
     is_in_the_way_ = need.out > 0 && !may_leave;
     const Direction direction = need.out > 0 && may_leave ? Direction::out : Direction::in;
     if (in_flight_ > 0 && direction != direction_) return false;
@@ -267,8 +275,11 @@ class Mover {
   }
 
   void finish_out(Flight& flight, Stage stage) {
+    if (stage != Stage::cancelled) {
+      unback(flight.address, flight.move.bytes, flight.handle);
+      learn_to_hash(flight);
+    }
     flight.give_lane();
-    if (stage != Stage::cancelled) unback(flight.address, flight.move.bytes, flight.handle);
     {
       const os::FutexGuard guard(lock);
       if (stage == Stage::copying) {
@@ -286,10 +297,17 @@ class Mover {
     session::tell_holds(gpu_);
   }
 
+  // The card may have been too full for that, and has room now that nobody else knows of. Where it
+  // is not for want of room, one try for each exchange costs little.
+  void learn_to_hash(const Flight& flight) {
+    if (has_learnt_ || !flight.has_lane || flight.lane.can_hash()) return;
+    has_learnt_ = true;
+    flight.lane.learn_to_hash();
+  }
+
   void finish_in(Flight& flight, bool done) {
     flight.give_lane();
     if (!done && flight.handle != 0) unback(flight.address, flight.move.bytes, flight.handle);
-    bool is_complete = false;
     {
       const os::FutexGuard guard(lock);
       const bool is_copied = done && flight.chunk().state == ChunkState::coming_copied;
@@ -297,10 +315,8 @@ class Mover {
       const ChunkEvent event = done ? ChunkEvent::in_done : ChunkEvent::in_cancelled;
       finish(flight, {.event = event, .handle = done ? flight.handle : 0});
       if (done) rooms[gpu_].is_short = false;
-      is_complete = regions.sums(gpu_).away() == 0 && regions.sums(gpu_).coming == 0;
     }
     session::tell_holds(gpu_);
-    if (is_complete) session::memory_is_complete(gpu_);
   }
 
   void set_short() {
@@ -345,6 +361,7 @@ class Mover {
   int unhashed_ = 0;  // the youngest of them
   Lane::Stretch stretches_[kSlots] = {};
   bool is_missing_ = false;
+  bool has_learnt_ = false;  // to hash, or has tried to, in this run
   std::int64_t stays_until_ns_ = 0;
   bool is_in_the_way_ = false;  // something keeps what has to go from leaving
   Direction direction_ = Direction::out;

@@ -2,11 +2,13 @@
 #include "interposer/memory/swap/ordered.h"
 
 #include "interposer/exports/real.h"
+#include "interposer/memory/hook_support.h"
 #include "interposer/memory/swap/ordered_pools.h"
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/ordered_streams.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/resolve/libc.h"
+#include "interposer/session/contexts.h"
 #include "interposer/session/memory.h"
 
 namespace nvs::interposer::swap {
@@ -22,6 +24,16 @@ using vmm::StreamMarks;
 constexpr std::int64_t kPause_ns = 2'000'000;
 constexpr std::int64_t kPatience_ns = 20'000'000'000;
 
+// A default stream that nothing waits for may be forgotten as soon as it is found, if many others
+// were met meanwhile. It is found again, but not for ever.
+constexpr int kFindsMax = 100;
+
+// Not the stream's own context where that is a green one.
+std::uint64_t owner_of(const StreamPlace& place) {
+  const auto context = reinterpret_cast<CUcontext>(place.context);
+  return memory::number_of(contexts::owner_for(context, place.device));
+}
+
 enum class Search : std::uint8_t { found, nothing, look_first, not_ours };
 
 // An idle block. What other streams have freed is only known after a look.
@@ -31,7 +43,7 @@ Search search(const StreamPlace& place, std::uint64_t pool_handle, std::uint64_t
   HeapPool* pool = stream_heap.find_pool(pool_handle);
   if (pool == nullptr || pool->device != place.device) return Search::not_ours;
   const HeapStream* stream = stream_heap.find_stream(place.key);
-  const HeapBlock* block = stream_heap.take(pool, place.context, stream, bytes);
+  const HeapBlock* block = stream_heap.take(pool, owner_of(place), stream, bytes);
   if (block == nullptr) return pool->waiting != 0 ? Search::look_first : Search::nothing;
   base = block->base;
   note_surplus();
@@ -79,7 +91,7 @@ bool make_space(std::uint64_t pool, std::uint64_t bytes) {
 bool write_down(const StreamPlace& place, std::uint64_t pool, std::uint64_t base,
                 std::uint64_t bytes) {
   const os::FutexGuard guard(lock);
-  const vmm::SpanOwner owner{place.context, place.device};
+  const vmm::SpanOwner owner{owner_of(place), place.device};
   const HeapBlock* block =
       stream_heap.add(base, bytes_at(base), bytes, owner, stream_heap.find_pool(pool));
   if (block == nullptr) end_allocation(base);
@@ -90,10 +102,12 @@ bool write_down(const StreamPlace& place, std::uint64_t pool, std::uint64_t base
 Got allocate_new(const StreamPlace& place, std::uint64_t pool, std::uint64_t bytes,
                  std::uint64_t& base) {
   if (!make_space(pool, bytes)) return Got::nothing;
-  const Got got = allocate_in({place.context, place.device}, bytes, vmm::RegionKind::async, base);
+  const Got got = allocate_in({owner_of(place), place.device}, bytes, vmm::RegionKind::async, base);
   if (got != Got::memory) return got;
   return write_down(place, pool, base, bytes) ? Got::memory : Got::native;
 }
+
+enum class Begun : std::uint8_t { yes, not_ours, stream_forgotten };
 
 struct Free {
   StreamMarks::Ticket ticket;
@@ -118,16 +132,28 @@ HeapBlock* find_used(std::uint64_t address) {
   return block;
 }
 
-CUresult begin_free(std::uint64_t address, const StreamPlace& place, Free& free) {
+Begun begin_free(std::uint64_t address, const StreamPlace& place, Free& free) {
   const os::FutexGuard guard(lock);
   free.stream = stream_heap.find_stream(place.key);
-  if (free.stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (free.stream == nullptr) return Begun::stream_forgotten;
   HeapBlock* block = find_used(address);
-  if (block == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (block == nullptr) return Begun::not_ours;
   stream_heap.begin_free(block);
   free.ticket = free.stream->marks.begin();
   free.event = reinterpret_cast<CUevent>(free.stream->events[free.ticket.event]);
-  return CUDA_SUCCESS;
+  return Begun::yes;
+}
+
+CUresult find_and_begin(std::uint64_t address, CUstream stream, Free& free) {
+  for (int i = 0; i < kFindsMax; ++i) {
+    StreamPlace place;
+    const CUresult found = find_stream(stream, place);
+    if (found != CUDA_SUCCESS) return found;
+    const Begun begun = begin_free(address, place, free);
+    if (begun == Begun::yes) return CUDA_SUCCESS;
+    if (begun == Begun::not_ours) return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_ERROR_INVALID_HANDLE;
 }
 
 void end_free(std::uint64_t address, const Free& free, CUresult recorded) {
@@ -158,7 +184,7 @@ Got allocate_ordered(const Ordered& wanted, Allocated& made, memory::Reservation
   if (!reserved.take(device, wanted.bytes)) return Got::nothing;
   if (!know_pools_of(place.device)) return Got::native;
   const std::uint64_t pool = wanted.pool != 0 ? wanted.pool : current_pool(place.device);
-  made = {0, wanted.bytes, place.context, place.device, pool};
+  made = {0, wanted.bytes, owner_of(place), place.device, pool};
   switch (search_well(place, pool, wanted.bytes, made.base)) {
     case Search::found:
       return Got::memory;
@@ -173,11 +199,8 @@ Got allocate_ordered(const Ordered& wanted, Allocated& made, memory::Reservation
 
 CUresult free_ordered(std::uint64_t address, CUstream stream) {
   const libc::NoCancel no_cancel;
-  StreamPlace place;
-  const CUresult found = find_stream(stream, place);
-  if (found != CUDA_SUCCESS) return found;
   Free free;
-  const CUresult begun = begin_free(address, place, free);
+  const CUresult begun = find_and_begin(address, stream, free);
   if (begun != CUDA_SUCCESS) return begun;
   const CUresult recorded = real<Row::cuEventRecord>()(free.event, stream);
   end_free(address, free, recorded);

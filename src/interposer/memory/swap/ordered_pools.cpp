@@ -16,7 +16,12 @@ using vmm::HeapPool;
 
 // 0: to be asked.
 constinit std::atomic<std::uint64_t> current[gate::kGpusMax] = {};
-constinit std::atomic<std::uint64_t> defaults[gate::kGpusMax] = {};
+constinit std::atomic<std::uint64_t> defaults[gate::kGpusMax] = {};  // those that are ours
+
+// Default pools of all devices, ours or not: a program may allocate from one without a context
+// there. They never change, so they are asked for once, when a pool is met that nobody made.
+constinit std::atomic<std::uint64_t> all_defaults[gate::kGpusMax] = {};
+constinit std::atomic<bool> has_asked_for_defaults{false};
 
 // Pools that programs made and that are not ours: where their memory is.
 struct DriversPool {
@@ -56,6 +61,35 @@ int device_of(const CUmemLocation& location) {
   return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : memory::kHostDevice;
 }
 
+void ask_for_defaults() {
+  const auto count = real<Row::cuDeviceGetCount>();
+  const auto ask = real<Row::cuDeviceGetDefaultMemPool>();
+  int devices = 0;
+  if (count == nullptr || ask == nullptr || count(&devices) != CUDA_SUCCESS) return;
+  for (int device = 0; device < devices && is_gpu(device); ++device) {
+    CUmemoryPool pool = nullptr;
+    if (ask(&pool, device) != CUDA_SUCCESS) continue;
+    all_defaults[device].store(memory::number_of(pool), std::memory_order_relaxed);
+  }
+  has_asked_for_defaults.store(true, std::memory_order_release);
+}
+
+int device_of_default(std::uint64_t pool) {
+  if (!has_asked_for_defaults.load(std::memory_order_acquire)) ask_for_defaults();
+  for (int device = 0; device < gate::kGpusMax; ++device) {
+    if (all_defaults[device].load(std::memory_order_relaxed) == pool) return device;
+  }
+  return memory::kUnknownDevice;
+}
+
+// Of those that programs made, or that are ours.
+int device_of_known(std::uint64_t pool) {
+  const os::FutexGuard guard(lock);
+  if (const HeapPool* ours = stream_heap.find_pool(pool)) return ours->device;
+  const DriversPool* drivers = drivers_pools.find({pool});
+  return drivers != nullptr ? drivers->device : memory::kUnknownDevice;
+}
+
 void write_down_drivers(const DriversPool& pool) {
   const os::FutexGuard guard(lock);
   if (DriversPool* known = drivers_pools.find(pool)) drivers_pools.erase(known);
@@ -76,12 +110,12 @@ void pool_ends(std::uint64_t pool) {
   const Looking looking;
   const os::FutexGuard guard(lock);
   if (DriversPool* drivers = drivers_pools.find({pool})) drivers_pools.erase(drivers);
-  HeapPool* known = stream_heap.find_pool(pool);
-  if (known == nullptr) return;
   for (auto& one : current) {
     std::uint64_t seen = pool;
     one.compare_exchange_strong(seen, 0);
   }
+  HeapPool* known = stream_heap.find_pool(pool);
+  if (known == nullptr) return;
   stream_heap.remove_pool(known);
   note_surplus();
 }
@@ -116,7 +150,8 @@ std::uint64_t current_pool(int device) {
   const std::uint64_t known = current[device].load(std::memory_order_relaxed);
   CUmemoryPool pool = nullptr;
   if (known != 0) return known;
-  if (real<Row::cuDeviceGetMemPool>()(&pool, device) != CUDA_SUCCESS) return 0;
+  const auto ask = real<Row::cuDeviceGetMemPool>();
+  if (ask == nullptr || ask(&pool, device) != CUDA_SUCCESS) return 0;
   pool_made_current(memory::number_of(pool), device);
   return memory::number_of(pool);
 }
@@ -136,10 +171,9 @@ bool find_pool_device(std::uint64_t pool, int& device) {
 }
 
 int device_of_pool(std::uint64_t pool) {
-  const os::FutexGuard guard(lock);
-  if (const HeapPool* ours = stream_heap.find_pool(pool)) return ours->device;
-  const DriversPool* drivers = drivers_pools.find({pool});
-  return drivers != nullptr ? drivers->device : memory::kUnknownDevice;
+  if (pool == 0) return memory::kUnknownDevice;
+  const int device = device_of_known(pool);
+  return device != memory::kUnknownDevice ? device : device_of_default(pool);
 }
 
 bool has_maximum(std::uint64_t pool) {
@@ -171,6 +205,8 @@ void forget_high(std::uint64_t pool, High which) {
 void forget_pools_in_child() {
   for (auto& one : current) one.store(0, std::memory_order_relaxed);
   for (auto& one : defaults) one.store(0, std::memory_order_relaxed);
+  for (auto& one : all_defaults) one.store(0, std::memory_order_relaxed);
+  has_asked_for_defaults.store(false, std::memory_order_relaxed);
   drivers_pools.forget();
 }
 

@@ -11,24 +11,47 @@ namespace {
 
 constexpr std::int64_t kLookAgain_ns = 50'000'000;
 
+constinit int inside = 0;  // guarded by the lock
+
+// With the lock held.
 bool is_there(int gpu) {
-  const os::FutexGuard guard(lock);
   const vmm::Sums sums = regions.sums(gpu);
   return sums.total() == sums.resident || rooms[gpu].is_faulted;  // or nothing comes any more
 }
 
-}  // namespace
+struct Missing {
+  int gpu;  // -1: none
+  std::uint32_t changes;
+};
 
-void wait_until_there(std::uint32_t gpus) {
+Missing enter_unless_missing(std::uint32_t gpus) {
+  const os::FutexGuard guard(lock);
   for (; gpus != 0; gpus &= gpus - 1) {
     const int gpu = std::countr_zero(gpus);
-    for (;;) {
-      const std::uint32_t seen = rooms[gpu].changes.load(std::memory_order_acquire);
-      if (is_there(gpu)) break;
-      session::want(gpu);
-      wait_for_change(gpu, seen, kLookAgain_ns);
-    }
+    if (!is_there(gpu)) return {gpu, rooms[gpu].changes.load(std::memory_order_acquire)};
+  }
+  ++inside;
+  return {-1, 0};
+}
+
+}  // namespace
+
+void enter_captured(std::uint32_t gpus) {
+  for (;;) {
+    const Missing missing = enter_unless_missing(gpus);
+    if (missing.gpu < 0) return;
+    session::want(missing.gpu);
+    wait_for_change(missing.gpu, missing.changes, kLookAgain_ns);
   }
 }
+
+void leave_captured() {
+  const os::FutexGuard guard(lock);
+  --inside;
+}
+
+bool is_captured_inside() { return inside > 0; }
+
+void forget_captured_in_child() { inside = 0; }
 
 }  // namespace nvs::interposer::swap

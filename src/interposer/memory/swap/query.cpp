@@ -33,7 +33,7 @@ Whose whose(std::uint64_t address, Named& named) {
 
 std::uint64_t allocated_bytes(int gpu) {
   const libc::NoCancel no_cancel;
-  std::uint64_t bytes = memory::fixed_on(gpu) + memory::managed_on(gpu);
+  std::uint64_t bytes = memory::fixed_in_books(gpu) + memory::managed_on(gpu);
   const os::FutexGuard guard(lock);
   bytes += regions.sums(gpu).total() + regions.pinned(gpu).total() + rooms[gpu].backing;
   return bytes;

@@ -53,12 +53,14 @@ std::uint64_t may_have_more(int gpu) {
   return allowance(gpu) > has ? allowance(gpu) - has : 0;
 }
 
-bool may_allocate(int gpu, std::uint64_t bytes) {
+std::uint64_t lacking(int gpu, std::uint64_t bytes) {
   const Room& room = rooms[gpu];
-  if (room.total == 0) return true;
+  if (room.total == 0) return 0;
   const std::uint64_t has = regions.sums(gpu).total() + regions.pinned(gpu).total() + room.backing +
                             room.asked + memory::fixed_on(gpu);
-  return has <= room.limit && bytes <= room.limit - has;
+  if (has <= room.limit) return bytes > room.limit - has ? bytes - (room.limit - has) : 0;
+  const std::uint64_t above = has - room.limit;
+  return bytes < kNoLimit - above ? bytes + above : kNoLimit;
 }
 
 // Where all fit, each is allowed a good part of what is free. What is not ours has no part in it:

@@ -48,13 +48,14 @@ extern vmm::StreamHeap stream_heap;  // which of the regions and pieces are in w
 extern Room rooms[gate::kGpusMax];
 
 // All of these with the lock held.
-std::uint64_t on_device(int gpu);                 // with what is being backed
-std::uint64_t staying(int gpu);                   // of that: is not to leave just now (ADR 29)
-std::uint64_t allowance(int gpu);                 // by the daemon's word, but for what stays
-std::uint64_t may_have_more(int gpu);             // bytes, by the daemon's word
-bool may_allocate(int gpu, std::uint64_t bytes);  // by what programs are to see
-bool has_little_room(int gpu);                    // by the daemon's word, to grow into
-void changed(int gpu);                            // wakes whoever waits
+std::uint64_t on_device(int gpu);      // with what is being backed
+std::uint64_t staying(int gpu);        // of that: is not to leave just now (ADR 29)
+std::uint64_t allowance(int gpu);      // by the daemon's word, but for what stays
+std::uint64_t may_have_more(int gpu);  // bytes, by the daemon's word
+// How many of these are too many, by what programs are to see; 0: they may be allocated.
+std::uint64_t lacking(int gpu, std::uint64_t bytes);
+bool has_little_room(int gpu);  // by the daemon's word, to grow into
+void changed(int gpu);          // wakes whoever waits
 void all_changed();
 
 // Waits until the number of changes is not `seen` any more, for so long at most. Without the lock.

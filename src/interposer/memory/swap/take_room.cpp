@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/swap/take_room.h"
 
+#include "interposer/memory/graph_room.h"
 #include "interposer/memory/swap/backing.h"
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/rooms.h"
@@ -23,8 +24,9 @@ constexpr std::int64_t kAlonePatience_ns = 300'000'000;
 enum class Taken : std::uint8_t { yes, not_yet, never };
 
 // With the lock held.
-Taken try_to_take(int gpu, std::uint64_t bytes) {
-  if (!may_allocate(gpu, bytes)) return Taken::never;
+Taken try_to_take(int gpu, std::uint64_t bytes, std::uint64_t& lacks) {
+  lacks = lacking(gpu, bytes);
+  if (lacks != 0) return Taken::never;
   if (may_have_more(gpu) < bytes) return Taken::not_yet;
   rooms[gpu].backing += bytes;
   return Taken::yes;
@@ -47,18 +49,20 @@ bool take_room(int gpu, std::uint64_t bytes, bool asks) {
   std::int64_t waited_ns = 0;
   for (;;) {
     std::uint32_t seen = 0;
+    std::uint64_t lacks = 0;
     {
       const os::FutexGuard guard(lock);
       Room& room = rooms[gpu];
       seen = room.changes.load(std::memory_order_relaxed);
       if (taken == Taken::not_yet) room.asked -= bytes;
       if (room.is_faulted) return false;
-      taken = try_to_take(gpu, bytes);
+      taken = try_to_take(gpu, bytes, lacks);
       if (taken == Taken::yes) return true;
       if (taken == Taken::not_yet) room.asked += bytes;
     }
     const Made made = make_room(gpu, bytes);
     if (made == Made::room) continue;
+    if (lacks != 0 && memory::graphs::make_way(gpu, lacks)) continue;
     const bool is_soon = made == Made::later && waited_ns < kShortPatience_ns;
     if (taken == Taken::never && !is_soon) return false;
     if (taken == Taken::not_yet) session::tell_holds(gpu);

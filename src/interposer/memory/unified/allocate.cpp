@@ -111,7 +111,7 @@ Got allocate(int gpu, std::uint64_t bytes, std::uint64_t& address, const Charge&
           .kind = MemoryKind::unified,
           .id = made,
           .bytes = bytes,
-          .owner = memory::current_context(),
+          .owner = memory::owner_here(),
           .asked = charge.asked,
           .reserved = charge.reserved.hand_over()});
   address = made;

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Green contexts: they hold the primary context, and what is allocated in them is its memory.
+#include "interposer/memory/full_gpu_fixture.h"
+#include "interposer/memory/swap/free_like_driver.h"
+#include "interposer/memory/view_fixture.h"
+
+namespace nvs::interposer::memory::greens {
+namespace {
+
+using view_hooks::kGpu;
+using view_hooks::kUnit;
+using view_hooks::pages;
+
+const auto kGreen = handle_of<CUgreenCtx>(0x61);
+const auto kInGreen = handle_of<CUcontext>(0x62);
+const auto kPrimary = handle_of<CUcontext>(0x63);
+
+bool is_gone = false;  // the green context
+
+CUresult make_green(CUgreenCtx* out, CUdevResourceDesc, CUdevice, unsigned) {
+  if (mock_driver().during) mock_driver().during();
+  if (mock_driver().result == CUDA_SUCCESS) *out = kGreen;
+  return mock_driver().result;
+}
+CUresult end_green(CUgreenCtx) {
+  is_gone = mock_driver().result == CUDA_SUCCESS;
+  return mock_driver().result;
+}
+CUresult context_of(CUcontext* out, CUgreenCtx green) {
+  *out = kInGreen;
+  return green == kGreen && !is_gone ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult push_living(CUcontext context) {
+  return context == kInGreen && is_gone ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+}
+CUresult retain(CUcontext* out, CUdevice) {
+  *out = kPrimary;
+  return CUDA_SUCCESS;
+}
+
+void install_green() {
+  is_gone = false;
+  set_real_for_test<Row::cuGreenCtxCreate>(&make_green);
+  set_real_for_test<Row::cuGreenCtxDestroy>(&end_green);
+  set_real_for_test<Row::cuCtxFromGreenCtx>(&context_of);
+  set_real_for_test<Row::cuDevicePrimaryCtxRetain>(&retain);
+  set_real_for_test<Row::cuCtxPushCurrent_v2>(&push_living);
+}
+
+class GreenHooksTest : public view_hooks::ViewFixture {
+ protected:
+  void SetUp() override {
+    ViewFixture::SetUp();
+    contexts::start_over_in_child();
+    swap::forget_scraps_in_child();
+    install_green();
+    driver_.primary_active = 1;
+  }
+  void TearDown() override {
+    forget<Row::cuGreenCtxCreate, Row::cuGreenCtxDestroy, Row::cuCtxFromGreenCtx>();
+    ViewFixture::TearDown();
+  }
+  void create() {
+    CUgreenCtx green = nullptr;
+    EXPECT_EQ(hooks::cuGreenCtxCreate(&green, nullptr, kGpu, 0), CUDA_SUCCESS);
+    EXPECT_EQ(green, kGreen);
+    driver_.current = kInGreen;
+  }
+  static CUdeviceptr allocate(std::size_t size = kUnit) {
+    CUdeviceptr address = 0;
+    EXPECT_EQ(hooks::cuMemAlloc_v2(&address, size), CUDA_SUCCESS);
+    EXPECT_TRUE(swap::is_ours(address));
+    return address;
+  }
+};
+
+TEST_F(GreenHooksTest, ThePrimaryContextIsKnownByThem) {
+  create();
+  EXPECT_EQ(contexts::primary_of(kGpu), kPrimary);
+  EXPECT_FALSE(contexts::is_known(kInGreen));
+  EXPECT_EQ(row_of(number_of(kPrimary)).use, RowUse::primary_context);
+}
+
+TEST_F(GreenHooksTest, WhatFailsTeachesNothing) {
+  driver_.result = CUDA_ERROR_INVALID_VALUE;
+  CUgreenCtx green = nullptr;
+  EXPECT_EQ(hooks::cuGreenCtxCreate(&green, nullptr, kGpu, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(contexts::primary_of(kGpu), nullptr);
+}
+
+TEST_F(GreenHooksTest, TheirMemoryOutlivesThem) {
+  create();
+  const CUdeviceptr address = allocate();
+  EXPECT_EQ(row_of(number_of(kPrimary)).of(MemoryKind::movable).bytes_now, kUnit);
+  EXPECT_EQ(hooks::cuGreenCtxDestroy(kGreen), CUDA_SUCCESS);
+  driver_.current = kPrimary;
+  EXPECT_EQ(hooks::cuMemFree_v2(address), CUDA_SUCCESS);
+  EXPECT_TRUE(pages.mapped.empty());
+}
+
+TEST_F(GreenHooksTest, AResetOfThePrimaryContextFreesIt) {
+  create();
+  allocate();
+  allocate(1000);
+  EXPECT_EQ(hooks::cuDevicePrimaryCtxReset_v2(kGpu), CUDA_SUCCESS);
+  expect_nothing_left();
+}
+
+TEST_F(GreenHooksTest, TheLastOfThemEndsThePrimaryContext) {
+  create();
+  create();
+  allocate();
+  EXPECT_EQ(hooks::cuGreenCtxDestroy(kGreen), CUDA_SUCCESS);
+  EXPECT_EQ(contexts::primary_of(kGpu), kPrimary);
+  EXPECT_EQ(bytes(MemoryKind::movable), kUnit);
+  is_gone = false;
+  driver_.primary_active = 0;
+  EXPECT_EQ(hooks::cuGreenCtxDestroy(kGreen), CUDA_SUCCESS);
+  EXPECT_EQ(contexts::primary_of(kGpu), nullptr);
+  expect_nothing_left();
+}
+
+TEST_F(GreenHooksTest, OneThatIsNobodysGoesToTheDriver) {
+  driver_.result = CUDA_ERROR_INVALID_VALUE;
+  EXPECT_EQ(hooks::cuGreenCtxDestroy(handle_of<CUgreenCtx>(0x99)), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(GreenHooksTest, AContextThatWasToldOfHasItsOwn) {
+  create();
+  contexts::created(handle_of<CUcontext>(0x77), kGpu);
+  driver_.current = handle_of<CUcontext>(0x77);
+  const CUdeviceptr address = allocate();
+  EXPECT_EQ(row_of(0x77).of(MemoryKind::movable).bytes_now, kUnit);
+  EXPECT_EQ(hooks::cuMemFree_v2(address), CUDA_SUCCESS);
+}
+
+class GreenRoomTest : public FullGpuFixture {};
+
+TEST_F(GreenRoomTest, OneIsMadeOnceOthersHaveMadeRoom) {
+  install_green();
+  come_under_daemon();
+  driver_.during = [this] {
+    if (room().backing != 0) driver_.result = CUDA_SUCCESS;
+  };
+  CUgreenCtx green = nullptr;
+  EXPECT_EQ(while_others_leave(
+                [&] { return hooks::cuGreenCtxCreate(&green, nullptr, FullGpuFixture::kGpu, 0); }),
+            CUDA_SUCCESS);
+  expect_nothing_held();
+  contexts::start_over_in_child();
+  forget<Row::cuGreenCtxCreate, Row::cuGreenCtxDestroy, Row::cuCtxFromGreenCtx,
+         Row::cuCtxPushCurrent_v2>();
+}
+
+}  // namespace
+}  // namespace nvs::interposer::memory::greens
