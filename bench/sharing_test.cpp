@@ -20,10 +20,13 @@ struct Outcome {
   std::map<std::string, nlohmann::json> rows;  // by section and name
 };
 
-Outcome run_quick(const std::string& name) {
+constexpr const char* kShort = "0.2";
+
+// A factor below 1 shortens what takes long, and its figures are worth nothing.
+Outcome run_quick(const std::string& name, const std::string& time_factor = "1") {
   Outcome outcome;
-  const std::string command =
-      std::string("'") + NVS_BENCH + "' " + name + " --sim h200 --quick --json --time-factor 1";
+  const std::string command = std::string("'") + NVS_BENCH + "' " + name +
+                              " --sim h200 --quick --json --time-factor " + time_factor;
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return outcome;
   std::string text;
@@ -122,6 +125,51 @@ TEST(Quick, ScaleOpensWindows) {
   EXPECT_GT(value(outcome, section + "on one GPU, windows"), 1);
   EXPECT_GT(value(outcome, section + "on 8 GPUs, windows"), 1);
   EXPECT_GT(value(outcome, "The core, 16 GPUs: 1000 tenants, a step"), 0);
+}
+
+TEST(Quick, QuotaHasWhatEachGot) {
+  const Outcome outcome = run_quick("quota", kShort);
+  ASSERT_EQ(outcome.code, 0);
+  for (const char* section :
+       {"30 + 60, add", "75 + 75, add", "30 + 60, matmul",
+        "30 + 60 changed to 60 + 30 while they run", "30 + 60 on each of two GPUs, add"}) {
+    EXPECT_GE(value(outcome, std::string(section) + ": total of what was asked"), 0);
+  }
+  EXPECT_GE(value(outcome, "30 + 60 changed to 60 + 30 while they run: in force after"), 0);
+}
+
+TEST(Quick, QuotaBesideHighPriorityHasBoth) {
+  const Outcome outcome = run_quick("quota-high", kShort);
+  ASSERT_EQ(outcome.code, 0);
+  const std::string section = "requests of high priority beside a cap of 50 %: ";
+  for (const char* what : {"p99 from arrival", "the capped one, got", "the capped one, billed"}) {
+    EXPECT_GE(value(outcome, section + what), 0);
+  }
+}
+
+TEST(Quick, QuotaAloneHasBothCaps) {
+  const Outcome alone = run_quick("quota-alone", kShort);
+  ASSERT_EQ(alone.code, 0);
+  const Outcome shapes = run_quick("quota-shapes", kShort);
+  ASSERT_EQ(shapes.code, 0);
+  for (const char* what : {"cap 25 %, got", "cap 75 %, got"}) {
+    EXPECT_GE(value(alone, std::string("add, kernels of 1.7 ms: ") + what), 0);
+    EXPECT_GE(value(alone, std::string("matmul, kernels of 1.7 ms: ") + what), 0);
+    EXPECT_GE(value(shapes, std::string("launch-bound, time billed: ") + what), 0);
+    EXPECT_GE(value(shapes, std::string("matmul, kernels of 200 ms: ") + what), 0);
+  }
+}
+
+TEST(Quick, SeedsGoThroughTasksAndQuotas) {
+  const Outcome outcome = run_quick("seeds", kShort);
+  ASSERT_EQ(outcome.code, 0);
+  EXPECT_GE(value(outcome, "Test 0: one task of 12 GB: under nvshare, of bare"), 0);
+  EXPECT_GE(value(outcome,
+                  "Test 5: 3 idle tasks of 4 GB on each GPU: "
+                  "the last one, times one alone"),
+            0);
+  EXPECT_GE(value(outcome, "Quota: 25 %, alone: cap 25 % on GPU 0, got"), 0);
+  EXPECT_GE(value(outcome, "Quota: 30 and 60 %, a GPU each: cap 60 % on GPU 1, got"), 0);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ double milliseconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 int repetitions_for(const Bench& bench) { return bench.quick ? 1 : 5; }
 
 // What happens to both tenants while they work; the instant at which it did.
-using Fault = std::function<std::int64_t(const Victim&, const Other&)>;
+using Fault = std::function<std::int64_t(Victim&, const Other&)>;
 
 class Recovery {
  public:
@@ -185,6 +185,12 @@ void measure_tenants(Sharing& sharing, Recovery& recovery) {
   recovery.measure("SIGKILL in its window", in_its_window(SIGKILL));
   recovery.measure("SIGKILL out of its window", killed_outside);
   recovery.measure("SIGSTOP in its window", in_its_window(SIGSTOP));
+  recovery.measure("under a CPU limit of a tenth", [&](Victim& victim, const Other&) {
+    recovery.wait_for_window_of(victim.pid());
+    const std::int64_t at_ns = now_ns();
+    victim.stutter();
+    return at_ns;
+  });
   recovery.measure("a third sends 10,000 messages a second",
                    [&](const Victim&, const Other&) { return flood(sharing); });
   for (const Madness& madness : all_madness()) {
@@ -210,7 +216,7 @@ void measure_tenants(Sharing& sharing, Recovery& recovery) {
 
 void RecoverCase::run(const Bench& bench) const {
   using namespace recover_case;
-  const int faults = bench.machine.simulated() ? 11 : 10;
+  const int faults = bench.machine.simulated() ? 12 : 11;
   Progress progress(name(), 1 + faults * repetitions_for(bench));
   Sharing sharing(bench, progress);
   sharing.step("kernels and tenants");

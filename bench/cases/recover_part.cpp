@@ -18,6 +18,8 @@ constexpr double kVictimSeconds = 600;
 // For a fault to come about, and then to watch what comes of it: longer than what is promised.
 constexpr double kFaultSeconds = 2;
 constexpr double kWatchedSeconds = 1.5;
+constexpr double kPeriodSeconds = 0.100;
+constexpr double kAwakeSeconds = 0.010;
 
 Child::Environment with(Child::Environment environment, const Child::Environment& extra) {
   for (const auto& [name, value] : extra) environment[name] = value;
@@ -65,6 +67,10 @@ Victim::Victim(Sharing& sharing, const Child::Environment& extra)
     : tenants_(sharing.machine(), {with(sharing.daemon().tenant(), extra)}, sharing.loads()) {}
 
 Victim::~Victim() {
+  if (stutters_.joinable()) {
+    stutters_.request_stop();
+    stutters_.join();
+  }
   send(SIGKILL);
   if (work_.valid()) work_.wait();
 }
@@ -80,6 +86,17 @@ void Victim::work() {
 }
 
 void Victim::send(int signal) const { ::kill(pid(), signal); }
+
+void Victim::stutter() {
+  stutters_ = std::jthread([this](const std::stop_token& stop) {
+    for (std::int64_t begin_ns = now_ns(); !stop.stop_requested();) {
+      send(SIGSTOP);
+      sleep_until_ns(begin_ns += nanoseconds(kPeriodSeconds - kAwakeSeconds));
+      send(SIGCONT);
+      sleep_until_ns(begin_ns += nanoseconds(kAwakeSeconds));
+    }
+  });
+}
 
 Other::Other(Sharing& sharing)
     : sharing_(sharing),

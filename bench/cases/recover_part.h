@@ -7,6 +7,7 @@
 #include <functional>
 #include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sys/types.h>
@@ -37,10 +38,14 @@ class Victim {
   pid_t pid() const { return tenants_.pid(0); }
   void work();
   void send(int signal) const;
+  // From now on it stands still for 90 of each 100 ms, as a container does that has used up a CPU
+  // limit of a tenth. (Control groups cannot be made everywhere; a test has the real ones.)
+  void stutter();
 
  private:
   Tenants tenants_;
   std::future<void> work_;
+  std::jthread stutters_;
 };
 
 // Saturates the GPU for as long as it takes to make a fault and to see what comes of it.
