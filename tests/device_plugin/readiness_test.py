@@ -71,6 +71,7 @@ class Probes(DaemonCase):
         for _ in range(2):
             with self.serving_daemon(status):
                 self.wait_until_ready()
+                self.wait_until(lambda: self.questions > 0, "a question")  # it was ready before
                 silences = noticed()
             self.wait_until(lambda: noticed() > silences, "a silence")
             self.assertEqual(self.get("/readyz"), (200, "ok\n"))
