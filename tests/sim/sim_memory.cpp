@@ -24,9 +24,9 @@ void SimMemory::later(Instant when, std::function<void()> action) {
 
 void SimMemory::start() {
   ++life_;
-  resident_ = away_ = coming_ = number_ = 0;
+  resident_ = away_ = coming_ = leaving_ = number_ = 0;
   allowed_.reset();
-  moving_out_ = started_ = frozen_ = faulted_ = retrying_ = stays_ = false;
+  started_ = frozen_ = faulted_ = retrying_ = stays_ = false;
   card_.force(plan_.fixed);
   asked_ = plan_.bytes;
   for (const MemoryChange& one : plan_.changes) {
@@ -44,8 +44,8 @@ void SimMemory::end(Duration lag) {
 void SimMemory::lose_context() {
   ++life_;
   resident_ += std::exchange(coming_, 0);
-  away_ = asked_ = 0;
-  moving_out_ = retrying_ = false;
+  away_ = asked_ = leaving_ = 0;
+  retrying_ = false;
   faulted_ = true;
   tell();
 }
@@ -56,9 +56,12 @@ void SimMemory::tell(bool is_short) {
     return owner_.tell(
         {number_, 0, 0, plan_.fixed + resident_, 0, false, true, false, plan_.reached});
   // What is under way may be so because of an earlier one.
-  const std::uint64_t number = moving_out_ || coming_ > 0 ? going_by_ : number_;
-  owner_.tell(
-      {number, resident_, away_, plan_.fixed, asked_, is_short, false, stays_, plan_.reached});
+  const std::uint64_t number = leaving_ > 0 || coming_ > 0 ? going_by_ : number_;
+  // It counts as away, so that nobody takes us for complete; unless we have more than we may.
+  const bool is_above = allowed_ && resident_ > *allowed_;
+  const std::uint64_t leaving = is_above ? 0 : leaving_;
+  owner_.tell({number, resident_ - leaving, away_ + leaving, plan_.fixed, asked_, is_short, false,
+               stays_, plan_.reached});
 }
 
 void SimMemory::allow(std::uint64_t number, std::uint64_t bytes) {
@@ -116,8 +119,7 @@ void SimMemory::change(std::int64_t bytes) {
 void SimMemory::free_some(std::uint64_t bytes) {
   const std::uint64_t gone = std::min(bytes, away_ - std::min(away_, coming_));
   away_ -= gone;
-  const std::uint64_t keep = moving_out_ ? kChunk : 0;
-  const std::uint64_t here = std::min(bytes - gone, resident_ - std::min(resident_, keep));
+  const std::uint64_t here = std::min(bytes - gone, resident_ - leaving_);
   resident_ -= here;
   card_.give(here);
   later(time_.now() + kTellLater, [this] { tell(); });
@@ -150,12 +152,12 @@ void SimMemory::retry() {
 }
 
 void SimMemory::move_out() {
-  if (moving_out_ || stays_ || resident_ <= *allowed_ || !owner_.may_move_out()) return;
+  if (leaving_ > 0 || stays_ || resident_ <= *allowed_ || !owner_.may_move_out()) return;
   if (coming_ == 0) going_by_ = number_;
-  moving_out_ = true;
   const std::uint64_t chunk = std::min(resident_ - *allowed_, kChunk);
+  leaving_ = chunk;
   later(card_.move(chunk, false), [this, chunk] {
-    moving_out_ = false;
+    leaving_ = 0;
     resident_ -= chunk;
     away_ += chunk;
     card_.give(chunk);
@@ -165,7 +167,7 @@ void SimMemory::move_out() {
 }
 
 void SimMemory::move_in() {
-  if (coming_ > 0 || moving_out_ || away_ == 0 || *allowed_ <= resident_) return;
+  if (coming_ > 0 || leaving_ > 0 || away_ == 0 || *allowed_ <= resident_) return;
   const std::uint64_t chunk = std::min({away_, *allowed_ - resident_, kChunk});
   if (!card_.take(chunk)) {
     retry();

@@ -40,7 +40,7 @@ class SimMemory {
   void pump();
 
   // All of it is there, and none of it is on its way out.
-  bool is_complete() const { return away_ == 0 && !moving_out_; }
+  bool is_complete() const { return away_ == 0 && leaving_ == 0; }
   // It took something without asking, and the daemon may have lowered its allowance meanwhile.
   bool has_grown_lately() const;
 
@@ -64,7 +64,7 @@ class SimMemory {
   std::uint64_t number_ = 0;
   std::uint64_t going_by_ = 0;  // while something is under way
   std::optional<std::uint64_t> allowed_;
-  bool moving_out_ = false;
+  std::uint64_t leaving_ = 0;  // of resident_: under way
   bool started_ = false;
   bool frozen_ = false;
   bool faulted_ = false;
