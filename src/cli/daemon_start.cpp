@@ -24,7 +24,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kStartMax = std::chrono::seconds(5);
+// It looks for GPUs before it listens, and a driver that nobody keeps loaded takes seconds for
+// each.
+constexpr auto kStartMax = std::chrono::seconds(30);
 // Ours may have ended because another one holds the folder: that one listens soon.
 constexpr auto kOtherMax = std::chrono::seconds(1);
 constexpr auto kProbeEvery = std::chrono::milliseconds(5);
@@ -145,7 +147,7 @@ Outcome<void> start_daemon(const std::string& program, const std::string& folder
     }
     if (Clock::now() >= end) {
       return tl::unexpected(did_not_start(
-          folder, ended ? "ended before it listened on" : "did not listen within 5 s on"));
+          folder, ended ? "ended before it listened on" : "did not listen within 30 s on"));
     }
     std::this_thread::sleep_for(kProbeEvery);
   }

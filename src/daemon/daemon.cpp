@@ -85,6 +85,9 @@ void be_urgent() {
       {{"niceness", niceness}, {"error", urgent.error().message()}});
 }
 
+// Where the driver hangs this does not return. So it comes before the folder is taken: another
+// daemon can have that, and programs find none here and run on by themselves. And before signals
+// are blocked, so that they end it.
 std::optional<std::vector<Gpu>> look_for_gpus() {
   std::string remarks;
   Result<std::vector<Gpu>> gpus = find_gpus(remarks);
@@ -95,15 +98,25 @@ std::optional<std::vector<Gpu>> look_for_gpus() {
   return std::nullopt;
 }
 
+std::unique_ptr<MemoryWatch> watch_gpus(const std::optional<std::vector<Gpu>>& gpus) {
+  if (!gpus) return nullptr;
+  std::string remarks;
+  auto watch = MemoryWatch::start(*gpus, kMemoryPoll, remarks);
+  log_lines(Level::warning, "watching the memory of GPUs", remarks);
+  return watch;
+}
+
 }  // namespace
 
-tl::expected<Daemon::Parts, std::string> Daemon::make_parts(const Options& options) {
+tl::expected<Daemon::Parts, std::string> Daemon::make_parts(
+    const Options& options, const std::optional<std::vector<Gpu>>& gpus) {
   auto loop = or_problem(os::EventLoop::create(), "cannot make the event loop");
   if (!loop) return Problem(loop.error());
   auto signals = or_problem(os::SignalFd::create({SIGTERM, SIGINT}), "cannot wait for signals");
   if (!signals) return Problem(signals.error());
   auto self = or_problem(identify_self(), "cannot find out who this process is");
   if (!self) return Problem(self.error());
+  auto memory_watch = watch_gpus(gpus);
   auto folder = Folder::open(options.folder, ::geteuid());
   if (!folder) return Problem(folder.error());
   std::string remark;
@@ -131,14 +144,15 @@ tl::expected<Daemon::Parts, std::string> Daemon::make_parts(const Options& optio
                std::move(*self),
                places,
                make_host_pool(plan),
-               std::move(*metrics)};
+               std::move(*metrics),
+               std::move(memory_watch)};
 }
 
 tl::expected<std::unique_ptr<Daemon>, std::string> Daemon::create(
     const Options& options, const ServiceEnvironment& environment) {
-  auto parts = make_parts(options);
-  if (!parts) return Problem(parts.error());
   auto gpus = look_for_gpus();
+  auto parts = make_parts(options, gpus);
+  if (!parts) return Problem(parts.error());
   std::unique_ptr<Daemon> daemon(
       new Daemon(options, environment, std::move(*parts), std::move(gpus)));
   const Result<void> started = daemon->start();
@@ -171,14 +185,12 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
       metrics_listener_(std::move(parts.metrics)),
       web_([this] { return loop_.now(); },
            [this] { return node_.metrics(loop_.now(), host_->view()); }),
-      http_(loop_, [this](std::string_view path) { return web_.page(path); }) {
+      http_(loop_, [this](std::string_view path) { return web_.page(path); }),
+      memory_watch_(std::move(parts.memory_watch)),
+      memory_heard_(start_) {
   if (watchdog_) watchdog_ = *watchdog_ / 2;  // one of two may be late
   watchdog_at_ = start_;
   if (!gpus) return;
-  std::string remarks;
-  memory_watch_ = MemoryWatch::start(*gpus, kMemoryPoll, remarks);
-  memory_heard_ = os::monotonic_now();
-  log_lines(Level::warning, "watching the memory of GPUs", remarks);
   for (Gpu& gpu : *gpus) {
     node_.add_gpu(start_, std::move(gpu), Node::Origin::found, sessions_.effects());
   }
@@ -210,15 +222,22 @@ std::optional<Instant> Daemon::silence_deadline() const {
   return memory_heard_ + kMemoryPoll + kGpuSilence;
 }
 
-// The watch would have told something by now, had it not been kept by a call of NVML.
+// The watch would have told something by now, had it not been kept by a call of NVML. Until that
+// returns nobody asks about the other GPUs either.
 void Daemon::note_silence(Instant now) {
   memory_heard_ = now;  // not to be looked at in each round
   const std::optional<UuidBytes> asked = memory_watch_->asked();
-  const auto gpu = asked ? node_.gpus().find(*asked) : std::nullopt;
-  if (!gpu) return;
-  node_.note_answer(now, *gpu, "NVML does not return");
-  node_.note_busy(*gpu, std::nullopt);
-  node_.note_processes(*gpu, std::nullopt);
+  const auto kept_by = asked ? node_.gpus().find(*asked) : std::nullopt;
+  if (!kept_by) return;
+  const std::string& name = node_.gpus().entries()[core::index_of(*kept_by)].gpu.uuid;
+  for (const UuidBytes& uuid : memory_watch_->watched()) {
+    const auto gpu = node_.gpus().find(uuid);
+    if (!gpu) continue;
+    node_.note_answer(now, *gpu,
+                      "NVML does not return" + (gpu == kept_by ? "" : " when asked about " + name));
+    node_.note_busy(*gpu, std::nullopt);
+    node_.note_processes(*gpu, std::nullopt);
+  }
 }
 
 // Without it everything works but annotations: that is said, and is no reason to stop.

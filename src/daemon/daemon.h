@@ -57,10 +57,12 @@ class Daemon {
     Sessions::Places places;
     std::unique_ptr<HostPool> host;
     UniqueFd metrics;  // listens, if it is wanted
+    std::unique_ptr<MemoryWatch> memory_watch;
   };
   Daemon(const Options& options, const ServiceEnvironment& environment, Parts parts,
          std::optional<std::vector<Gpu>> gpus);
-  static tl::expected<Parts, std::string> make_parts(const Options& options);
+  static tl::expected<Parts, std::string> make_parts(const Options& options,
+                                                     const std::optional<std::vector<Gpu>>& gpus);
   Result<void> start();
   Result<void> watch_memory();
   void on_readings();

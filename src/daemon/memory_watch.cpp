@@ -146,6 +146,12 @@ std::vector<MemoryWatch::Reading> MemoryWatch::take() {
   return std::exchange(shared_->readings, {});
 }
 
+std::vector<UuidBytes> MemoryWatch::watched() const {
+  std::vector<UuidBytes> uuids;
+  for (const auto& [gpu, device] : shared_->gpus) uuids.push_back(gpu);
+  return uuids;
+}
+
 std::optional<UuidBytes> MemoryWatch::asked() const {
   const std::lock_guard lock(shared_->mutex);
   return shared_->asked;

@@ -40,6 +40,8 @@ class MemoryWatch {
   int fd() const;
   // The latest ones.
   std::vector<Reading> take();
+  // All that are asked about, one after the other.
+  std::vector<UuidBytes> watched() const;
   // The GPU that NVML is being asked about.
   std::optional<UuidBytes> asked() const;
 

@@ -10,11 +10,12 @@ import os
 import subprocess
 import unittest
 
-from daemon_case import DaemonCase
+from daemon_case import Daemon, DaemonCase
 from wire_client import PATIENCE_S
 
 UUID = "GPU-00000000-1122-3344-5566-778899aabbcc"
 FIRST_UUID = "GPU-00000001-1122-3344-5566-778899aabbcc"  # on the bus, so it is asked about first
+LAST_UUID = "GPU-00000002-1122-3344-5566-778899aabbcc"
 
 
 class Silence(DaemonCase):
@@ -73,9 +74,13 @@ class Silence(DaemonCase):
         self.hang()
         line = self.daemon.wait_for_log("a GPU does not answer")
         self.assertRegex(line, f'gpu={FIRST_UUID} error="NVML does not return"')
-        self.assertEqual(self.errors(), {FIRST_UUID: "NVML does not return"})
+        others = f"NVML does not return when asked about {FIRST_UUID}"
+        silent = {FIRST_UUID: "NVML does not return", UUID: others, LAST_UUID: others}
+        self.assertEqual(self.errors(), silent, "nobody asks about the others")
         self.go_on()
-        self.daemon.wait_for_log("a GPU answers again", FIRST_UUID)
+        for uuid in (FIRST_UUID, UUID, LAST_UUID):
+            self.daemon.wait_for_log("a GPU answers again", uuid)
+        self.assertEqual(self.errors(), {})
         self.assertEqual(self.daemon.end(), 0)
 
     def test_nvml_that_does_not_return_keeps_nobody_from_ending(self):
@@ -87,6 +92,21 @@ class Silence(DaemonCase):
         self.assertEqual(first.end(), 0)
         self.go_on()
         self.start()
+
+    def test_nvml_that_does_not_return_at_the_start_keeps_the_folder_from_nobody(self):
+        pipe = self.folder.with_name("hangs")
+        os.mkfifo(pipe)
+        nvml = {"NVSHARE_NVML": os.environ["FAKE_NVML"], "NVSHARE_FAKE_NVML_FREE": str(pipe)}
+        # It is asked for the size of GPUs together with what is free of them.
+        stuck = Daemon(self.folder, "--host-memory", "0", NVSHARE_FAKE_NVML="no_new_memory", **nvml)
+        self.addCleanup(self.clean, stuck)
+        written = os.open(pipe, os.O_WRONLY)  # returns once the other end is open
+        self.addCleanup(os.close, written)
+        self.assertFalse((self.folder / "tenant/scheduler.sock").exists())
+        self.start()
+        self.connect().join(1)
+        stuck.process.terminate()
+        self.assertLess(stuck.wait(), 0, "nothing holds back a signal")
 
 
 if __name__ == "__main__":
