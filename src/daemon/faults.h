@@ -24,6 +24,10 @@ inline constexpr Fault kUngreetedTooMany{wire::GoodbyeReason::too_many,
 inline constexpr Fault kUnidentified{wire::GoodbyeReason::garbage,
                                      "its process cannot be identified"};
 inline constexpr Fault kFlood{wire::GoodbyeReason::garbage, "it sends too many messages a second"};
+inline constexpr Fault kTooManyFiles{wire::GoodbyeReason::garbage,
+                                     "it passes descriptors that nobody asked for"};
+inline constexpr Fault kFileFlood{wire::GoodbyeReason::garbage,
+                                  "its container or user passes too many descriptors a second"};
 inline constexpr Fault kStopping{wire::GoodbyeReason::stopping, "the daemon stops"};
 
 inline wire::Goodbye goodbye_of(const Fault& fault) {

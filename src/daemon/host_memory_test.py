@@ -300,17 +300,6 @@ class Faults(HostMemoryCase):
         client.close()
         self.wait_for_pool(held_bytes=0, promised_bytes=0)
 
-    def test_descriptors_that_clients_send_do_not_stay(self):
-        self.start()
-        client = self.joined(1)
-        client.ping(0)
-        before = self.files()
-        for number in range(20):
-            packet = encode("Ping", number=number)
-            socket.send_fds(client.socket, [packet], [client.socket.fileno()] * 50)
-            client.expect("Pong", number=number)
-        self.wait_for("descriptors", lambda: self.files() == before)
-
     def test_who_does_not_read_its_segments_is_served_when_it_does(self):
         self.start()
         client = self.joined(1)

@@ -16,10 +16,15 @@ namespace nvs::daemon {
 inline constexpr std::size_t kClientsMax = 4096;
 // Of one tenant, so that one cannot take the places of all.
 inline constexpr std::size_t kTenantClientsMax = 1024;
-// Of one container, or outside of containers of one user, who can be many tenants; and how often
-// they come, once as many as that have come at once. Programs that use a GPU begin more slowly.
+// Of one container, or outside of containers of one user, who can be many tenants, but not of root
+// and the daemon's own user; and how often they come, once as many as that have come at once.
+// Programs that use a GPU begin more slowly.
 inline constexpr std::size_t kOriginClientsMax = kTenantClientsMax;
 inline constexpr std::int64_t kVisitsPerSecond = 50;
+// Descriptors that they pass, beyond so many at once: what is not kept has to be closed, and each
+// may take some 50 us of a thread.
+inline constexpr std::int64_t kFilesPerSecond = 2000;
+inline constexpr std::int64_t kFilesAtOnce = 2 * std::int64_t{wire::kSharedChunksMax};
 // Those that have gone are kept in mind until there are so many.
 inline constexpr std::size_t kOriginsKept = 64;
 // Each may be a tenant of its own, and those have the file of their account; and a copy of shared
@@ -122,8 +127,8 @@ inline constexpr std::size_t kVisitorsMax = 1024;
 inline constexpr std::size_t kFdsPerVisitor = 1;
 inline constexpr Duration kUnusedGrace = Duration::from_s(2);
 inline constexpr Duration kUnusedAtFirst = Duration::from_s(10);
-// For a folder that another daemon is about to leave. `nvshare run` waits five seconds for one that
-// it has started.
+// For a folder that another daemon is about to leave. `nvshare run` waits longer for one that it
+// has started.
 inline constexpr Duration kFolderWait = Duration::from_s(4);
 // Of a process, when it is asked whether it belongs to a run. The kernel allows less.
 inline constexpr std::size_t kEnvironmentBytesMax = std::size_t{8} << 20U;
@@ -167,10 +172,13 @@ inline constexpr unsigned kHostThreadsMax = 8;
 inline constexpr std::size_t kFdsPerHostSegment = 2;
 
 // Descriptors of GPU memory that clients share: of all, or this part of what the system allows if
-// that is less; and of one tenant, so that one cannot take the places of all.
+// that is less; and of one tenant, so that one cannot take the places of all. All tenants of one
+// origin have no more than one of them, and this part of the places at most, but of those that are
+// not counted (origins.h).
 inline constexpr std::size_t kSharedFilesMax = 8 * std::size_t{wire::kSharedChunksMax};
 inline constexpr std::size_t kSharedFilesPart = 8;
 inline constexpr std::size_t kSharedFilesOfTenantMax = wire::kSharedChunksMax;
+inline constexpr std::size_t kSharedFilesOriginPart = 4;
 
 // More urgent than tenants' threads: while the daemon waits for a processor, a GPU is idle.
 inline constexpr int kNiceness = -10;

@@ -42,15 +42,32 @@ TEST_F(OriginsTest, WhoComesAgainAndAgainIsSlowedDown) {
   EXPECT_EQ(origins_.enter("user:1", soon), Answer::too_often) << "a refusal costs nothing more";
 }
 
-TEST_F(OriginsTest, RootOutsideOfContainersIsNotCounted) {
+TEST_F(OriginsTest, WhoPassesManyDescriptorsIsSlowedDown) {
+  for (std::int64_t i = 0; i < kFilesAtOnce; ++i) {
+    ASSERT_TRUE(origins_.pass_file("user:1", kLater)) << i;
+  }
+  EXPECT_FALSE(origins_.pass_file("user:1", kLater));
+  EXPECT_TRUE(origins_.pass_file("user:2", kLater));
+  EXPECT_TRUE(origins_.pass_file("", kLater)) << "root is not counted";
+  const Instant soon = kLater + Duration::from_s(1) / kFilesPerSecond;
+  EXPECT_TRUE(origins_.pass_file("user:1", soon));
+  EXPECT_FALSE(origins_.pass_file("user:1", soon));
+}
+
+TEST_F(OriginsTest, WhoCouldEndTheDaemonIsNotCounted) {
+  constexpr uid_t kSelf = 8;
   Peer peer;
-  EXPECT_EQ(origin_of(peer), "");
+  EXPECT_EQ(origin_of(peer, kSelf), "") << "root";
+  peer.uid = kSelf;
+  EXPECT_EQ(origin_of(peer, kSelf), "");
   peer.uid = 7;
-  EXPECT_EQ(origin_of(peer), "user:7");
-  peer.uid = 0;
+  EXPECT_EQ(origin_of(peer, kSelf), "user:7");
   peer.in_container = true;
   peer.tenant_key = "container:/a";
-  EXPECT_EQ(origin_of(peer), "container:/a");
+  for (const uid_t uid : {0U, kSelf}) {
+    peer.uid = uid;
+    EXPECT_EQ(origin_of(peer, kSelf), "container:/a") << uid;
+  }
   for (std::size_t i = 0; i < 2 * kOriginClientsMax; ++i) {
     ASSERT_EQ(origins_.enter("", kLater), Answer::welcome);
   }

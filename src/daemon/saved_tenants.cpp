@@ -64,7 +64,8 @@ void note_run(const fs::path& process, Runs& runs) {
   if (!environment) return;
   for_each_variable(*environment, [&](std::string_view entry) {
     if (!entry.starts_with(kRunVariable)) return;
-    runs.alive.insert({user, run_of(entry.substr(kRunVariable.size()))});
+    const std::uint64_t run = run_of(entry.substr(kRunVariable.size()));
+    if (run != 0) runs.alive.insert({user, run});  // 0 is no run, and what is no number
   });
 }
 

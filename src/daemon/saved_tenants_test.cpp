@@ -84,7 +84,8 @@ TEST_F(SavedTenantsTest, RunsAreKnownByTheirNumber) {
   start(7, 1, "NVSHARE_RUN=00000000000000AA\0"s);
   start(8, 1, "NVSHARE_RUN=bb\0"s);
   start(9, 1, "NVSHARE_RUN=none\0"s);
-  for (const char* run : {":00000000000000aa", ":00000000000000bb", ":00000000000000cc", ""}) {
+  for (const char* run :
+       {":00000000000000aa", ":00000000000000bb", ":00000000000000cc", ":xyz", ""}) {
     add("run:" + user + run);
   }
   forget_ended_groups(tenants_, here_are({}), roots());

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "base/assert.h"
 #include "base/log.h"
 #include "daemon/effects.h"
 #include "daemon/faults.h"
-#include "daemon/introduction.h"
 #include "daemon/limits.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
@@ -37,6 +35,7 @@ Sessions::Sessions(os::EventLoop& loop, Node& node, HostPool& host, Messages& me
 
 Sessions::~Sessions() {
   if (listener_) loop_.remove(listener_.get());
+  let_go_of_listener();
   for (const auto& [id, connection] : connections_) {
     loop_.remove(connection->session.fd());
     loop_.remove(connection->peer.pidfd.get());
@@ -128,19 +127,21 @@ void Sessions::on_socket(Connection& connection, std::uint32_t events) {
   if ((events & EPOLLIN) != 0 && !connection.is_closing) read_packet(connection);
 }
 
-// One packet a round, so that a client that sends without end takes turns with the others.
+// One packet a round, so that a client that sends without end takes turns with the others. What
+// brings descriptors that it should not is never taken: they go with the connection.
 void Sessions::read_packet(Connection& connection) {
   alignas(8) std::byte packet[wire::kPacketMax];
-  std::vector<UniqueFd> files;
-  const os::Moved moved =
-      os::receive_with_files(connection.session.fd(), packet, sizeof packet, files);
-  std::vector<os::ForeignFile> foreign;
-  for (UniqueFd& file : files) foreign.emplace_back(std::move(file));
+  os::PassedFiles passed;
+  const int socket = connection.session.fd();
+  const os::Moved moved = os::peek_packet(socket, packet, sizeof packet, passed);
+  os::ForeignFile file{std::move(passed.files[0])};
+  const os::ForeignFile second{std::move(passed.files[1])};
   if (moved.outcome == os::Transfer::not_now) return;
   if (moved.outcome == os::Transfer::closed) return close_gone(connection, "closed its connection");
+  if (second || !passed.are_all) return close_for(connection, kTooManyFiles);
+  os::drop_packet(socket);
   if (!connection.session.take_message(loop_.now())) return close_for(connection, kFlood);
-  os::ForeignFile first = foreign.empty() ? os::ForeignFile{} : std::move(foreign.front());
-  const Verdict verdict = take_packet(connection, packet, moved.bytes, std::move(first));
+  const Verdict verdict = take_packet(connection, packet, moved.bytes, std::move(file));
   if (verdict) return close_for(connection, *verdict);
   after_output(connection);
 }
@@ -150,9 +151,11 @@ Verdict Sessions::take_packet(Connection& connection, const void* packet, std::s
   std::optional<wire::Type> type;
   const Verdict verdict = check_packet(packet, size, type);
   if (verdict || !type) return verdict;
+  if (file && *type != wire::Type::ShareMemory) return kTooManyFiles;
+  if (file && !origins_.pass_file(connection.origin, loop_.now())) return kFileFlood;
   if (!connection.tenant) return take_hello(connection, *type, packet, size);
   if (SharedMemory::is_for_it(*type)) {
-    const SharedMemory::Sender sender{connection.session, *connection.tenant};
+    const SharedMemory::Sender sender{connection.session, *connection.tenant, connection.origin};
     return shared_.take(sender, *type, packet, size, std::move(file));
   }
   const Messages::Sender sender{connection.session, *connection.tenant, connection.peer};
@@ -320,7 +323,7 @@ void Sessions::on_deadline() {
 
 void Sessions::stop() {
   if (listener_) loop_.remove(listener_.get());
-  listener_.reset();
+  let_go_of_listener();
   accept_again_.reset();
   for (const auto& [id, connection] : connections_) {
     connection->session.send(goodbye_of(kStopping));

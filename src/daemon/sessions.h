@@ -84,6 +84,7 @@ class Sessions {
   void accept_one();
   Result<void> watch_listener();
   void pause_accepting(const Error& error);
+  void let_go_of_listener();
   Result<Connection*> add_connection(UniqueFd fd);
   void refuse(UniqueFd fd, const Fault& fault);
   void make_room_among_ungreeted();

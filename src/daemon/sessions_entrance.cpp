@@ -2,10 +2,12 @@
 // How Sessions stops listening without losing anybody. To close a listening socket is not enough:
 // who has connected and was not accepted yet believes that a daemon is there, and is told nothing.
 #include <cstdint>
+#include <utility>
 
 #include <sys/socket.h>
 
 #include "daemon/sessions.h"
+#include "os/foreign_file.h"
 
 namespace nvs::daemon {
 
@@ -22,10 +24,16 @@ bool Sessions::close_entrance() {
   } while (clients_ever_ != clients_seen);
   const bool has_somebody_come = clients_ever_ != clients_before || accept_again_;
   loop_.remove(listener_.get());
-  listener_.reset();
+  let_go_of_listener();
   accept_again_.reset();
   settle();
   return has_somebody_come;
+}
+
+// Connections that were never accepted go with it, and what strangers have sent on them.
+void Sessions::let_go_of_listener() {
+  if (listener_) ::shutdown(listener_.get(), SHUT_RD);
+  os::ForeignFile{std::move(listener_)}.reset();
 }
 
 }  // namespace nvs::daemon

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include <unistd.h>
+
 #include "base/log.h"
 #include "daemon/faults.h"
 #include "daemon/introduction.h"
@@ -39,7 +41,7 @@ Verdict Sessions::take_hello(Connection& connection, wire::Type type, const void
 Verdict Sessions::admit(Connection& connection) {
   const Tenant* known = node_.clients().find(connection.peer.tenant_key);
   if (known != nullptr && known->clients.size() >= kTenantClientsMax) return kTenantTooMany;
-  const std::string origin = origin_of(connection.peer);
+  const std::string origin = origin_of(connection.peer, ::geteuid());
   switch (origins_.enter(origin, loop_.now())) {
     case Origins::Answer::too_many:
       return kOriginTooMany;

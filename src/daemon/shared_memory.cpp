@@ -16,6 +16,12 @@ auto token_of(const Message& message) {
   return token;
 }
 
+// A user outside of containers can be as many tenants as it likes.
+std::string owner_of(const SharedMemory::Sender& sender) {
+  if (!sender.origin.empty()) return sender.origin;
+  return "tenant:" + std::to_string(static_cast<std::uint64_t>(sender.tenant));
+}
+
 }  // namespace
 
 bool SharedMemory::is_for_it(wire::Type type) {
@@ -41,6 +47,14 @@ Verdict SharedMemory::take(const Sender& sender, wire::Type type, const void* pa
   return garbage(wire::text_of(wire::Fault::field));
 }
 
+bool SharedMemory::has_room_for(const Sender& sender) const {
+  if (files_ >= files_max_) return false;
+  const auto mine = files_of_.find(owner_of(sender));
+  const std::size_t files = mine == files_of_.end() ? 0 : mine->second;
+  const std::size_t part = sender.origin.empty() ? files_max_ : files_max_ / kSharedFilesOriginPart;
+  return files < std::min(kSharedFilesOfTenantMax, part);
+}
+
 // Without room for it, or without the descriptor (the kernel had no number for it), it is as if it
 // had not been said: the client asks for it before it tells anybody.
 Verdict SharedMemory::share(const Sender& sender, const wire::ShareMemory& message,
@@ -51,16 +65,14 @@ Verdict SharedMemory::share(const Sender& sender, const wire::ShareMemory& messa
   if (known != shared_.end() && known->second.client != client) {
     return garbage("it shares memory under the token of somebody else");
   }
-  const auto mine = files_of_.find(sender.tenant);
-  const bool has_all = mine != files_of_.end() && mine->second >= kSharedFilesOfTenantMax;
-  if (!file || files_ >= files_max_ || has_all) return std::nullopt;
+  if (!file || !has_room_for(sender)) return std::nullopt;
   Shared& shared =
-      shared_.try_emplace(token, Shared{client, sender.tenant, message.count, {}}).first->second;
+      shared_.try_emplace(token, Shared{client, owner_of(sender), message.count, {}}).first->second;
   const bool is_new =
       shared.count == message.count &&
       shared.chunks.try_emplace(message.index, Chunk{std::move(file), message.bytes}).second;
   if (!is_new) return garbage("it shares memory under a token twice");
-  ++files_of_[sender.tenant];
+  ++files_of_[shared.owner];
   ++files_;
   return std::nullopt;
 }
@@ -68,7 +80,7 @@ Verdict SharedMemory::share(const Sender& sender, const wire::ShareMemory& messa
 void SharedMemory::forget(std::map<Token, Shared>::iterator shared) {
   const std::size_t files = shared->second.chunks.size();
   files_ -= files;
-  const auto mine = files_of_.find(shared->second.tenant);
+  const auto mine = files_of_.find(shared->second.owner);
   if (mine != files_of_.end() && (mine->second -= files) == 0) files_of_.erase(mine);
   shared_.erase(shared);
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <unordered_map>
 
 #include "core/ids.h"
@@ -18,13 +19,14 @@ namespace nvs::daemon {
 
 class SharedMemory {
  public:
-  // So many descriptors of all clients together.
+  // So many descriptors of all clients together. One origin has a quarter of them at most.
   explicit SharedMemory(std::size_t files_max) : files_max_(files_max) {}
 
   static bool is_for_it(wire::Type type);
   struct Sender {
     Session& session;
     core::TenantId tenant;
+    const std::string& origin;  // empty: it is trusted, and bounded for each tenant only
   };
   // One packet of such a type, with the descriptor that came along. Answers are sent.
   Verdict take(const Sender& sender, wire::Type type, const void* packet, std::size_t size,
@@ -40,18 +42,20 @@ class SharedMemory {
   };
   struct Shared {
     core::ClientId client;
-    core::TenantId tenant;
+    std::string owner;
     std::uint32_t count;
     std::map<std::uint32_t, Chunk> chunks;
   };
 
+  bool has_room_for(const Sender& sender) const;
   Verdict share(const Sender& sender, const wire::ShareMemory& message, os::ForeignFile file);
   void unshare(core::ClientId client, const Token& token);
   Verdict open(Session& session, const wire::OpenShared& message) const;
   void forget(std::map<Token, Shared>::iterator shared);
 
   std::map<Token, Shared> shared_;
-  std::unordered_map<core::TenantId, std::size_t> files_of_;
+  // By who they count for: an origin, or the tenant of one that is trusted.
+  std::unordered_map<std::string, std::size_t> files_of_;
   std::size_t files_ = 0;
   std::size_t files_max_;
 };

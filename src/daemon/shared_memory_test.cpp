@@ -25,7 +25,7 @@ class SharedMemoryTest : public ::testing::Test {
   Verdict take(Session& session, const Message& message, UniqueFd file = {}) {
     wire::Packet<Message> packet;
     packet.message = message;
-    const SharedMemory::Sender sender{session, tenant_};
+    const SharedMemory::Sender sender{session, tenant_, origin_};
     return shared_.take(sender, Message::kType, &packet, sizeof packet,
                         os::ForeignFile{std::move(file)});
   }
@@ -62,6 +62,7 @@ class SharedMemoryTest : public ::testing::Test {
   Session maker_{kMaker, std::move(maker_fd_), Instant{}};
   Session other_{kOtherClient, std::move(other_fd_), Instant{}};
   core::TenantId tenant_{1};  // of whoever speaks
+  std::string origin_;
   SharedMemory shared_{kSharedFilesMax};
 };
 
@@ -126,15 +127,42 @@ TEST_F(SharedMemoryTest, WhatThereIsNoRoomForIsNotKept) {
 }
 
 TEST_F(SharedMemoryTest, AllTenantsTogetherHaveNoMoreThanThereIs) {
-  SharedMemory few(2);
+  shared_ = SharedMemory(2);
   for (std::uint8_t i = 0; i < 3; ++i) {
-    wire::Packet<wire::ShareMemory> packet;
-    packet.message = chunk(i, 0, 1);
-    const SharedMemory::Sender sender{maker_, core::TenantId{i}};
-    EXPECT_FALSE(few.take(sender, wire::Type::ShareMemory, &packet, sizeof packet,
-                          os::ForeignFile{*os::make_memfd("chunk", 4096)}));
+    tenant_ = core::TenantId{i};
+    share(i, 0, 1);
   }
-  EXPECT_EQ(few.files(), 2U);
+  EXPECT_EQ(shared_.files(), 2U);
+}
+
+// Outside of containers a user can be as many of them as it likes.
+TEST_F(SharedMemoryTest, AllTenantsOfAnOriginHaveNoMoreThanOne) {
+  std::uint8_t tenants = 0;
+  const auto fill = [&] {
+    tenant_ = core::TenantId{++tenants};
+    for (std::uint32_t i = 0; i < 3 * kSharedFilesOfTenantMax / 4; ++i) {
+      share(tenants, i, kSharedFilesOfTenantMax);
+    }
+    return shared_.files();
+  };
+  origin_ = "user:1";
+  fill();
+  EXPECT_EQ(fill(), kSharedFilesOfTenantMax);
+  origin_ = "user:2";
+  EXPECT_EQ(fill(), 7 * kSharedFilesOfTenantMax / 4) << "another one has its own";
+  shared_.leave(kMaker);
+  origin_ = "user:1";
+  EXPECT_EQ(fill(), 3 * kSharedFilesOfTenantMax / 4) << "what has gone does not count";
+}
+
+TEST_F(SharedMemoryTest, AnOriginHasAQuarterOfWhatThereIs) {
+  shared_ = SharedMemory(8);
+  origin_ = "user:1";
+  for (std::uint8_t i = 0; i < 4; ++i) share(i, 0, 1);
+  EXPECT_EQ(shared_.files(), 2U);
+  origin_ = "";
+  for (std::uint8_t i = 10; i < 20; ++i) share(i, 0, 1);
+  EXPECT_EQ(shared_.files(), 8U) << "who is trusted may have all of it";
 }
 
 TEST_F(SharedMemoryTest, WhoeverAsksWithoutReadingIsClosed) {

@@ -1,24 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/foreign_file.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
 
+#include "os/process.h"
+
 namespace nvs::os {
 namespace {
 
-// What takes longer than this to close is interrupted, again and again: a socket that lingers gives
-// up then, also one that lies in an unread packet. Closing anything that means no harm takes less.
+using Clock = std::chrono::steady_clock;
+
+// What takes longer than this to close is interrupted: a socket that lingers gives up then, also
+// one that lies in an unread packet. Closing anything that means no harm takes less.
 constexpr std::chrono::milliseconds kPatience{2};
+// From then on, and where much waits, it is so again and again: a packet may bring hundreds, and a
+// socket keep hundreds of packets.
+constexpr std::chrono::microseconds kImpatience{50};
+constexpr std::size_t kMuch = 16;
+// Some files cannot be interrupted, as where a program in user space answers for them. Whoever is
+// stuck with one is left to it, and another thread goes on; there are so many at most.
+constexpr std::chrono::seconds kStuck{1};
+constexpr std::size_t kWorkersMax = 8;
+constexpr std::chrono::milliseconds kStuckLook{100};
 // One that is ignored unless somebody asks for it, and that nobody here does.
 constexpr int kInterrupt = SIGURG;
 
@@ -29,6 +45,28 @@ void end_lingering(int fd) {
   const linger off{0, 0};
   ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof off);
 }
+
+void be_called(const char* name) {
+  ::pthread_setname_np(::pthread_self(), name);
+  // How much there is to do is up to strangers.
+  [[maybe_unused]] const Result<void> ordinary = set_niceness(0);
+}
+
+// While threads are made, which inherit that.
+class AllBlocked {
+ public:
+  AllBlocked() {
+    sigset_t all{};
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~AllBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  AllBlocked(const AllBlocked&) = delete;
+  AllBlocked& operator=(const AllBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
 
 class Closer {
  public:
@@ -41,35 +79,51 @@ class Closer {
 
   void wait_until_closed() {
     std::unique_lock lock(mutex_);
-    idle_.wait(lock, [this] { return waiting_.empty() && !is_closing_; });
+    done_.wait(lock, [this] { return waiting_.empty() && !is_any_closing(); });
   }
 
  private:
+  struct Worker {
+    pthread_t thread{};
+    bool is_closing = false;
+    Clock::time_point since;  // if so
+  };
+
+  bool is_any_closing() const {
+    return std::any_of(workers_.begin(), workers_.end(),
+                       [](const auto& one) { return one->is_closing; });
+  }
+
   // With the lock held. If there is no thread to be had, whoever closes something next tries again.
   void start() {
     struct sigaction action {};
     action.sa_handler = do_nothing;  // without SA_RESTART: it is to interrupt
     ::sigaction(kInterrupt, &action, nullptr);
-    sigset_t all{};
-    sigset_t before{};
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (workers_.empty() && !add_worker()) return;
+    const AllBlocked blocked;
     try {
-      if (!has_closer_) {
-        std::thread closes([this] { run(); });
-        thread_ = closes.native_handle();
-        closes.detach();
-        has_closer_ = true;
-      }
       std::thread([this] { interrupt_what_is_slow(); }).detach();
       is_started_ = true;
     } catch (const std::system_error&) {
     }
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
-  void run() {
-    ::pthread_setname_np(::pthread_self(), "close-files");
+  bool add_worker() {
+    const AllBlocked blocked;
+    auto worker = std::make_unique<Worker>();
+    try {
+      std::thread closes([this, raw = worker.get()] { run(*raw); });
+      worker->thread = closes.native_handle();
+      closes.detach();
+    } catch (const std::system_error&) {
+      return false;
+    }
+    workers_.push_back(std::move(worker));
+    return true;
+  }
+
+  void run(Worker& me) {
+    be_called("close-files");
     sigset_t interrupt{};
     ::sigemptyset(&interrupt);
     ::sigaddset(&interrupt, kInterrupt);
@@ -79,37 +133,58 @@ class Closer {
       wake_.wait(lock, [this] { return !waiting_.empty(); });
       UniqueFd fd = std::move(waiting_.front());
       waiting_.pop_front();
-      is_closing_ = true;
+      me.is_closing = true;
+      me.since = Clock::now();
       lock.unlock();
       end_lingering(fd.get());
       fd.reset();
       lock.lock();
-      is_closing_ = false;
-      ++closed_;
-      idle_.notify_all();
+      me.is_closing = false;
+      done_.notify_all();
     }
   }
 
   void interrupt_what_is_slow() {
-    ::pthread_setname_np(::pthread_self(), "close-files-2");
+    be_called("close-files-2");
     std::unique_lock lock(mutex_);
     while (true) {
-      wake_.wait(lock, [this] { return is_closing_ || !waiting_.empty(); });
-      const std::size_t before = closed_;
-      idle_.wait_for(lock, kPatience, [&] { return closed_ != before; });
-      if (closed_ == before && is_closing_) ::pthread_kill(thread_, kInterrupt);
+      wake_.wait(lock, [this] { return is_any_closing() || !waiting_.empty(); });
+      const Clock::duration patience = interrupt_those_that_are();
+      lock.unlock();
+      std::this_thread::sleep_for(patience);
+      lock.lock();
     }
+  }
+
+  // And how soon to look again.
+  Clock::duration interrupt_those_that_are() {
+    const Clock::time_point now = Clock::now();
+    bool is_urgent = waiting_.size() > kMuch;
+    const auto most = is_urgent ? Clock::duration(kImpatience) : Clock::duration(kPatience);
+    std::size_t stuck = 0;
+    for (const auto& one : workers_) {
+      const Clock::duration span = one->is_closing ? now - one->since : Clock::duration{};
+      if (span < most) continue;
+      ::pthread_kill(one->thread, kInterrupt);
+      if (span >= kStuck) {
+        ++stuck;
+      } else {
+        is_urgent = true;
+      }
+    }
+    if (stuck == workers_.size()) {
+      if (stuck < kWorkersMax && !waiting_.empty()) add_worker();
+      return kStuckLook;
+    }
+    return is_urgent ? Clock::duration(kImpatience) : Clock::duration(kPatience);
   }
 
   std::mutex mutex_;              // of all below
   std::condition_variable wake_;  // there is something to close
-  std::condition_variable idle_;  // something was closed
+  std::condition_variable done_;  // something was closed
   std::deque<UniqueFd> waiting_;
-  bool is_closing_ = false;
-  std::size_t closed_ = 0;
-  bool has_closer_ = false;
+  std::vector<std::unique_ptr<Worker>> workers_;
   bool is_started_ = false;
-  pthread_t thread_{};
 };
 
 // Its threads never end, so it is never destroyed: it goes with the process, whose end waits for no

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A descriptor that somebody else may have made, or whose unread packets may carry such ones.
 // Closing it can take as long as they like: a TCP socket may linger for hours. So it is closed on a
-// thread that nobody waits for, and that is interrupted.
+// thread that nobody waits for, and that is interrupted; or left behind, if that does not help.
 #pragma once
 
 #include <utility>

@@ -79,6 +79,23 @@ TEST(ForeignFileTest, NorAreThoseInUnreadPackets) {
   expect_that_others_are_closed();
 }
 
+// Each of them in a packet of a socket of its own, where nobody can end its lingering before.
+TEST(ForeignFileTest, NorAreManyOfThem) {
+  std::vector<UniqueFd> peers;
+  std::vector<ForeignFile> all;
+  for (int i = 0; i < 200; ++i) {
+    Lingering lingering = make_lingering();
+    SocketPair pair = *make_pair(SocketKind::packets);
+    ASSERT_EQ(send_with_file(pair.a.get(), "x", 1, lingering.fd.get()).outcome, Transfer::done);
+    lingering.fd.reset();
+    peers.push_back(std::move(lingering.peer));
+    all.emplace_back(std::move(pair.b));
+  }
+  all.clear();
+  wait_until_closed();
+  expect_that_others_are_closed();
+}
+
 TEST(ForeignFileTest, IsMovedAndReplaced) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/unix_socket.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,8 +14,6 @@
 
 namespace nvs::os {
 namespace {
-
-constexpr std::size_t kPassedFilesMax = 253;  // with one packet: the kernel's limit
 
 int type_of(SocketKind kind) { return kind == SocketKind::packets ? SOCK_SEQPACKET : SOCK_STREAM; }
 
@@ -135,28 +135,36 @@ Moved receive_with_file(int fd, void* data, std::size_t size, UniqueFd& file) {
   return unless_ended(outcome_of_call(result));
 }
 
-Moved receive_with_files(int fd, void* data, std::size_t size, std::vector<UniqueFd>& files) {
-  alignas(cmsghdr) char buffer[CMSG_SPACE(kPassedFilesMax * sizeof(int))];
+Moved peek_packet(int fd, void* data, std::size_t size, PassedFiles& files) {
+  constexpr std::size_t kRoom = std::tuple_size_v<decltype(files.files)>;
+  alignas(cmsghdr) char buffer[CMSG_SPACE(kRoom * sizeof(int))];
   iovec part{data, size};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = buffer;
   message.msg_controllen = sizeof buffer;
-  const ssize_t result = ::recvmsg(fd, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+  const ssize_t result =
+      ::recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
   const Moved moved = unless_ended(outcome_of(result, errno));
   if (result < 0) return moved;
-  for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr;
-       head = CMSG_NXTHDR(&message, head)) {
-    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int number = -1;
-      std::memcpy(&number, CMSG_DATA(head) + i * sizeof number, sizeof number);
-      files.emplace_back(number);
-    }
+  files.are_all = (message.msg_flags & MSG_CTRUNC) == 0;
+  const cmsghdr* head = CMSG_FIRSTHDR(&message);
+  if (head == nullptr || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) {
+    return moved;
+  }
+  const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  for (std::size_t i = 0; i < std::min(count, kRoom); ++i) {
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(head) + i * sizeof number, sizeof number);
+    files.files[i].reset(number);
   }
   return moved;
+}
+
+void drop_packet(int fd) {
+  char first = 0;
+  [[maybe_unused]] const Moved moved = receive(fd, &first, sizeof first, 0);
 }
 
 }  // namespace nvs::os

@@ -4,9 +4,9 @@
 // sends or receives ever waits.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
-#include <vector>
 
 #include <sys/types.h>
 #include <sys/un.h>
@@ -63,7 +63,17 @@ Moved send_with_file(int fd, const void* data, std::size_t size, int file);
 // `file` is empty if the packet came without one. If it came with several, this is the first, and
 // the rest are closed.
 Moved receive_with_file(int fd, void* data, std::size_t size, UniqueFd& file);
-// With all of them, which are appended: the kernel closes none while it is called.
-Moved receive_with_files(int fd, void* data, std::size_t size, std::vector<UniqueFd>& files);
+
+// Copies of what a packet brings, if strangers may have sent it. A packet that is taken goes with
+// all its descriptors, and if nobody else has one it is closed there and then, which may take long:
+// only packets whose descriptors are all here, or go to ForeignFile with the socket, are harmless.
+struct PassedFiles {
+  std::array<UniqueFd, 2> files;  // the first ones
+  bool are_all = true;            // false: there are more, or the system has no number for one
+};
+// The next packet, which stays where it is.
+Moved peek_packet(int fd, void* data, std::size_t size, PassedFiles& files);
+// Takes it away.
+void drop_packet(int fd);
 
 }  // namespace nvs::os

@@ -97,6 +97,37 @@ TEST_F(UnixSocketTest, DescriptorsThatNobodyAskedForDoNotStay) {
   EXPECT_EQ(open_files(), before + 1);
 }
 
+TEST_F(UnixSocketTest, APacketIsLookedAtBeforeItIsTaken) {
+  const SocketPair pair = *make_pair(SocketKind::packets);
+  ASSERT_EQ(send_with_file(pair.a.get(), "abc", 3, pair.a.get()).outcome, Transfer::done);
+  ASSERT_EQ(send(pair.a.get(), "de", 2).outcome, Transfer::done);
+  send_three(pair.a.get());
+  const std::ptrdiff_t before = open_files();
+  for (int i = 0; i < 2; ++i) {
+    PassedFiles one;
+    EXPECT_EQ(peek_packet(pair.b.get(), buffer_, 2, one).bytes, 3U) << "its length, though cut";
+    EXPECT_TRUE(one.files[0]);
+    EXPECT_FALSE(one.files[1]);
+    EXPECT_TRUE(one.are_all);
+    EXPECT_EQ(open_files(), before + 1);
+  }
+  drop_packet(pair.b.get());
+  PassedFiles none;
+  EXPECT_EQ(peek_packet(pair.b.get(), buffer_, 4, none).bytes, 2U);
+  EXPECT_EQ(std::string(buffer_, 2), "de");
+  EXPECT_FALSE(none.files[0]);
+  EXPECT_TRUE(none.are_all);
+  drop_packet(pair.b.get());
+  PassedFiles three;
+  EXPECT_EQ(peek_packet(pair.b.get(), buffer_, 4, three).bytes, 1U);
+  EXPECT_TRUE(three.files[0]);
+  EXPECT_TRUE(three.files[1]);
+  EXPECT_FALSE(three.are_all);
+  EXPECT_EQ(open_files(), before + 2);
+  drop_packet(pair.b.get());
+  EXPECT_EQ(peek_packet(pair.b.get(), buffer_, 4, none).outcome, Transfer::not_now);
+}
+
 TEST_F(UnixSocketTest, TheEndOfAConnectionIsNotAPacket) {
   for (const SocketKind kind : {SocketKind::packets, SocketKind::stream}) {
     SocketPair pair = *make_pair(kind);
@@ -105,6 +136,8 @@ TEST_F(UnixSocketTest, TheEndOfAConnectionIsNotAPacket) {
     EXPECT_EQ(receive(pair.a.get(), buffer_, 4).outcome, Transfer::closed);
     UniqueFd file;
     EXPECT_EQ(receive_with_file(pair.a.get(), buffer_, 4, file).outcome, Transfer::closed);
+    PassedFiles files;
+    EXPECT_EQ(peek_packet(pair.a.get(), buffer_, 4, files).outcome, Transfer::closed);
     EXPECT_EQ(send(pair.a.get(), "x", 1).outcome, Transfer::closed);
   }
 }

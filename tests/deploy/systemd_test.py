@@ -14,6 +14,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNIT = ROOT / "deploy/systemd/nvshare-scheduler.service"
 PROGRAM = "/usr/bin/nvshare-scheduler"
+SHARED_PIECES, SHARED_PART = 8192, 8  # kSharedFilesMax, kSharedFilesPart: docs/library.md
 RESTART_WAIT_S = 2  # how long nvshare run waits for a daemon that is restarted
 
 
@@ -48,6 +49,9 @@ class Unit(unittest.TestCase):
             {"CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH", "CAP_SYS_RESOURCE"},
         )
         self.assertEqual(self.service["NoNewPrivileges"], "yes")
+
+    def test_it_has_descriptors_for_all_that_programs_may_share(self):
+        self.assertGreaterEqual(int(self.service["LimitNOFILE"]), SHARED_PIECES * SHARED_PART)
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "there is no systemd")
     def test_systemd_understands_it(self):
