@@ -6,10 +6,11 @@ usage: ipc_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 """
 
 import contextlib
+import resource
 import struct
 import unittest
 
-from fault_case import FaultCase
+from fault_case import FaultCase, open_files
 from sharing_daemon import SharingDaemon
 from swap_daemon import ALL
 from told_case import NVML, Told
@@ -21,6 +22,9 @@ SCALE = 16
 SHARED, OWN = 100 * MIB + 2 * MIB // SCALE + 2 * MIB, 8 * MIB
 
 MANY = 300  # the simulator has a file for each, and programs may have a thousand
+# To tell a new daemon of so many takes more messages than it lets a client that has just come send
+# at once; and of so many files the daemon has an eighth for what is shared.
+VERY_MANY, FILES = 1000, 8 * 1024
 
 
 class Ipc(FaultCase):
@@ -59,14 +63,37 @@ class Many(FaultCase):
     scale = 4  # there is room for them
     time = 0.05
 
-    def test_there_is_room_for_many(self):
-        maker = self.tenant("ipc_share_many", MANY)
+    def make(self, count):
+        """Who shares so many, and their handles."""
+        maker = self.tenant("ipc_share_many", count)
+        maker.wait_for_line("handle", count)
+        return maker, [line.split()[1] for line in maker.lines if line.startswith("handle")]
+
+    def check_open(self, handles):
         opener = self.tenant("ipc_open_many")
-        for number in range(1, MANY + 1):
-            opener.say(maker.wait_for_line("handle", number).split()[1])
-        opener.say("")
-        opener.wait_for_line(f"opened {MANY}")
+        for handle in (*handles, ""):
+            opener.say(handle)
+        opener.wait_for_line(f"opened {len(handles)}")
         opener.check_ok()
+
+    def test_there_is_room_for_many(self):
+        maker, handles = self.make(MANY)
+        self.check_open(handles)
+        maker.finish()
+
+    def test_the_next_daemon_gets_very_many(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard < FILES:
+            self.skipTest(f"a limit of {hard} open files")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, hard))  # of tenants
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        maker, handles = self.make(VERY_MANY)
+        self.kill_daemon()
+        self.start_daemon()
+        files = lambda: len(list(open_files(self.daemon.pid)))
+        self.wait_until(lambda: files() > VERY_MANY, "what is shared", files)
+        self.check_open(handles)
+        self.assertNotIn("client closed", self.log_text())
         maker.finish()
 
 

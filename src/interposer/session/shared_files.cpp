@@ -17,7 +17,15 @@ constexpr std::int64_t kPatience_ns = 2'000'000'000;
 constexpr std::int64_t kLook_ns = 50'000'000;
 // The socket is full.
 constexpr std::int64_t kSendPause_ns = 1'000'000;
+// The daemon takes 4000 messages a second from us, and from who has just come 1000 at once; who
+// sends more is closed (daemon/limits.h). A thousand pieces are told of again when there is a new
+// daemon, and others are told of, or opened, as fast as the program likes. Half of that is for
+// them, so that the rest of what we say has its place.
+constexpr std::int64_t kMessageApart_ns = 500'000;
+constexpr std::int64_t kMessagesAtOnce = 400;
 
+constinit os::FutexLock pacing;  // guards the next one
+constinit std::int64_t paid_until_ns = 0;
 constinit os::FutexLock asking;   // one question at a time
 constinit os::FutexLock pending;  // guards what follows
 constinit std::uint64_t request = 0;
@@ -30,8 +38,22 @@ const volatile std::uint32_t* futex() {
   return reinterpret_cast<const volatile std::uint32_t*>(&answers);
 }
 
+void wait_for_turn() {
+  std::int64_t early_ns = 0;
+  {
+    const os::FutexGuard guard(pacing);
+    const std::int64_t now_ns = os::monotonic_ns();
+    const std::int64_t saved_since_ns = now_ns - kMessagesAtOnce * kMessageApart_ns;
+    if (paid_until_ns < saved_since_ns) paid_until_ns = saved_since_ns;
+    paid_until_ns += kMessageApart_ns;
+    early_ns = paid_until_ns - now_ns;
+  }
+  if (early_ns > 0) os::sleep_ns(early_ns);
+}
+
 template <class Send>
 bool send_patiently(Send send) {
+  wait_for_turn();
   for (std::int64_t waited_ns = 0; waited_ns < kPatience_ns; waited_ns += kSendPause_ns) {
     const connection::Outcome outcome = send();
     if (outcome != connection::Outcome::again) return outcome == connection::Outcome::done;
@@ -138,6 +160,7 @@ void shared_chunk_gone(const wire::SharedGone& message) {
 void forget_shared_in_child() {
   asking.reset();
   pending.reset();
+  pacing.reset();
   is_open = false;
   answer = {};
 }
