@@ -200,8 +200,19 @@ TEST_F(Flow, ACopyBetweenGpusLosesTrackOfTheOther) {
   EXPECT_FALSE(look(1).certain);
 }
 
-// In this one a stream is its own context, and the number of its GPU.
-TEST_F(Flow, LaunchesOnSeveralGpusCountOnEach) {
+TEST_F(Flow, SoIsOneThatAClosedGateLetsIn) {
+  gate::set_bounded(true);
+  flow::set_bound(1, kBound_ns);
+  flow::emptied(1, flow::now(1));
+  ASSERT_TRUE(gate::close(0, 0));
+  gate::let_one_in(0);
+  EXPECT_EQ(GatedCall<Row::cuMemcpyPeer>::call(0, nullptr, 0, nullptr, 1), CUDA_SUCCESS);
+  EXPECT_TRUE(look().certain);
+  EXPECT_FALSE(look(1).certain);
+}
+
+// A stream is its own context, and the number of its GPU.
+void use_streams_of_two_gpus() {
   static thread_local CUcontext current = nullptr;
   static const auto gpu_of = [](auto handle) {
     return static_cast<int>(reinterpret_cast<std::intptr_t>(handle) & 1);
@@ -220,6 +231,10 @@ TEST_F(Flow, LaunchesOnSeveralGpusCountOnEach) {
   });
   set_real_for_test<Row::cuLaunchCooperativeKernelMultiDevice>(
       [](CUDA_LAUNCH_PARAMS*, unsigned, unsigned) { return CUDA_SUCCESS; });
+}
+
+TEST_F(Flow, LaunchesOnSeveralGpusCountOnEach) {
+  use_streams_of_two_gpus();
   gate::set_bounded(true);
   flow::set_bound(1, kBound_ns);
   flow::emptied(1, flow::now(1));
@@ -234,6 +249,23 @@ TEST_F(Flow, LaunchesOnSeveralGpusCountOnEach) {
     EXPECT_FALSE(look(gpu).done);
     EXPECT_TRUE(look(gpu).certain);
   }
+}
+
+TEST_F(Flow, OfTwoLaunchesOnOneGpuOneCounts) {
+  use_streams_of_two_gpus();
+  gate::set_bounded(true);
+  flow::set_bound(1, kBound_ns);
+  flow::emptied(1, flow::now(1));
+  CUDA_LAUNCH_PARAMS launches[3] = {};
+  launches[0].hStream = reinterpret_cast<CUstream>(0x10);
+  launches[1].hStream = reinterpret_cast<CUstream>(0x11);
+  launches[2].hStream = reinterpret_cast<CUstream>(0x13);
+  EXPECT_EQ(GatedCall<Row::cuLaunchCooperativeKernelMultiDevice>::call(launches, 3, 0),
+            CUDA_SUCCESS);
+  EXPECT_EQ(fake.records, 2);
+  EXPECT_EQ(fake.recorded_on, launches[1].hStream);
+  EXPECT_TRUE(look(1).done);
+  EXPECT_FALSE(look(1).certain);
 }
 
 TEST_F(Flow, PausesAreAddedUpWhereNothingElseMayRun) {

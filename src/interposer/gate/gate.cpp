@@ -13,6 +13,7 @@
 #include "interposer/memory/swap/presence.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/resolve/libc.h"
+#include "interposer/session/captures.h"
 #include "interposer/session/session.h"
 #include "os/linux_calls.h"
 
@@ -39,15 +40,11 @@ constinit thread_local std::uint32_t crowd_depth __attribute__((tls_model("initi
 struct Pending {
   Slot* slot;  // null: in the crowd
   CUstream stream;
-  int gpu;          // whose queue is bounded; -1: none; or kCaptured
+  int gpu;          // whose queue is bounded; -1: none
   bool is_named;    // the stream is what the program said
   Launches others;  // on further GPUs
 };
 constinit thread_local Pending pending __attribute__((tls_model("initial-exec"))) = {};
-
-// A captured call that keeps memory where it is; the driver may call itself from there.
-constexpr int kCaptured = -2;
-constinit thread_local std::uint32_t captured_depth __attribute__((tls_model("initial-exec"))) = 0;
 
 // Before the first mark of a process. Two threads may do it at once, with the same result.
 void choose_barrier() {
@@ -112,6 +109,12 @@ struct Mark {
   }
 };
 
+// A mark that a longjmp left behind means nothing.
+bool is_nested_in(const Slot& slot, std::uintptr_t frame) {
+  const std::uintptr_t marked = slot.inside.load(std::memory_order_relaxed);
+  return marked != 0 && marked != frame && is_nested(marked, frame);
+}
+
 Slot* marked(const Mark& mark) {
   if (mark.slot == nullptr) pending = {nullptr, nullptr, -1, false, {}};
   return mark.slot;
@@ -157,13 +160,21 @@ class Visit {
   }
 
  private:
-  // A kernel is not looked at before its graph is launched.
+  // A kernel is not looked at before its graph is launched. Marked first: whoever chooses what
+  // leaves afterwards, under the lock under which we look, sees the mark. It is in a slot of its
+  // own, because calls that are nested in this one may submit something, and then are waited for.
   Slot* enter_captured() const {
-    if (!call_.names_memory() || captured_depth != 0) return &unmarked;
-    swap::enter_captured(word.load(std::memory_order_acquire) & kAllGpus);
-    ++captured_depth;
-    pending = {nullptr, nullptr, kCaptured, false, {}};
-    return nullptr;
+    if (!call_.names_memory()) return &unmarked;
+    Slot* slot = mark_.slot != nullptr ? &captured_slot(*mark_.slot) : nullptr;
+    if (slot != nullptr && is_nested_in(*slot, call_.frame)) return &unmarked;
+    const Mark mark{slot, call_.frame};
+    for (;;) {
+      mark.set();
+      const swap::Missing missing = swap::find_missing();
+      if (missing.gpu < 0) return marked(mark);
+      mark.clear();
+      swap::wait_for(missing);
+    }
   }
 
   void wait_while_closed(std::uint32_t seen, std::uint32_t change) const {
@@ -214,7 +225,7 @@ class Visit {
     }
     if (call_.stream != nullptr && call_.submits)
       counted_ = flow::count(target_.gpu, call_.stream, call_.kind);
-    if (!counted_ && call_.submits) flow::lose_track(target_.gpu);
+    if (call_.submits) lose_track();
     return true;
   }
 
@@ -275,11 +286,7 @@ Slot* enter(const Call& call) {
   // Though a slot may have become free since.
   if (crowd_depth != 0) return &unmarked;
   Slot* slot = thread_slot != nullptr ? thread_slot : take_slot();
-  if (slot != nullptr) {
-    const std::uintptr_t marked = slot->inside.load(std::memory_order_relaxed);
-    const bool is_our_own = marked == 0 || marked == call.frame;
-    if (!is_our_own && is_nested(marked, call.frame)) return &unmarked;
-  }
+  if (slot != nullptr && is_nested_in(*slot, call.frame)) return &unmarked;
   const Mark mark{slot, call.frame};
   mark.set();
   const std::uint32_t seen = word_after_mark();
@@ -290,11 +297,6 @@ Slot* enter(const Call& call) {
 
 void leave() {
   const Pending done = pending;
-  if (done.gpu == kCaptured) {
-    const libc::NoCancel no_cancel;
-    --captured_depth;
-    return swap::leave_captured();
-  }
   if (done.gpu >= 0) {
     const libc::NoCancel no_cancel;
     // Where the program named no stream, the default stream may be one that nothing can be added
@@ -350,6 +352,12 @@ bool takes_pieces(const Call& call) {
 
 void get_ready(std::int64_t until_ns) { waits::get_ready(until_ns); }
 
+// Of those without a slot nobody knows what they do; they are few, and inside for moments.
+bool is_captured_inside() {
+  const bool is_crowd = captures::is_any() && crowd.load(std::memory_order_acquire) != 0;
+  return is_crowd || is_captured_marked();
+}
+
 int threads_inside() {
   int count = static_cast<int>(crowd.load(std::memory_order_acquire));
   for (std::uint32_t i = 0; i < slots_used(); ++i) {
@@ -371,7 +379,6 @@ void start_over_in_child() {
   forget_slots();
   crowd.store(0, std::memory_order_relaxed);
   crowd_depth = 0;
-  captured_depth = 0;
   forget_credits();
   waits::start_over_in_child();
   forget_graphs_in_child();

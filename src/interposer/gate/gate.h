@@ -93,6 +93,10 @@ bool may_let_in(int gpu);
 // How many went in that way; the work they brought must be waited for too.
 std::uint32_t let_in_so_far(int gpu);
 
+// Whether a thread is inside with a captured call that names memory. Such calls pass a closed gate
+// and are not waited for, but the driver looks at what they name: none of it leaves meanwhile.
+bool is_captured_inside();
+
 // How many threads are inside.
 int threads_inside();
 // Whether one of them submits something to the GPU that is counted. A synchronous call does so

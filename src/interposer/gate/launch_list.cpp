@@ -19,16 +19,25 @@ Launches count_others(const Call& call) {
   for (unsigned i = 1; i < others.count; ++i) {
     const CUDA_LAUNCH_PARAMS& launch = others.list[i];
     const int gpu = gpu_of_launch(launch);
+    if (gpu < 0) continue;
+    // The driver refuses two on one GPU; one count then goes with one mark all the same.
+    if ((others.gpus & 1U << gpu) != 0) {
+      flow::lose_track(gpu);
+      continue;
+    }
     const auto kind = reinterpret_cast<std::uintptr_t>(launch.function);
-    if (gpu >= 0 && flow::count(gpu, launch.hStream, kind)) others.gpus |= 1U << gpu;
+    if (flow::count(gpu, launch.hStream, kind)) others.gpus |= 1U << gpu;
   }
   return others;
 }
 
 void mark_others(const Launches& others) {
-  for (unsigned i = 1; i < others.count && others.gpus != 0; ++i) {
+  std::uint32_t left = others.gpus;
+  for (unsigned i = 1; i < others.count && left != 0; ++i) {
     const int gpu = gpu_of_launch(others.list[i]);
-    if (gpu >= 0 && (others.gpus & 1U << gpu) != 0) flow::mark(gpu, others.list[i].hStream);
+    if (gpu < 0 || (left & 1U << gpu) == 0) continue;
+    flow::mark(gpu, others.list[i].hStream);
+    left &= ~(1U << gpu);
   }
 }
 

@@ -10,6 +10,7 @@ namespace nvs::interposer::gate {
 namespace {
 
 constinit Slot slots[kSlotsMax] = {};
+constinit Slot captured_slots[kSlotsMax] = {};
 constinit std::atomic<std::uint32_t> used{0};
 
 constexpr std::uint32_t kNoKey = ~0U;
@@ -32,6 +33,7 @@ constinit thread_local std::uint32_t freed_when_refused __attribute__((tls_model
     0;
 
 void make_free(Slot& slot) {
+  captured_slot(slot).inside.store(0, std::memory_order_relaxed);
   slot.submits_to.store(0, std::memory_order_relaxed);
   slot.inside.store(0, std::memory_order_relaxed);
   slot.owner.store(0, std::memory_order_release);
@@ -127,6 +129,17 @@ std::uint32_t slots_used() { return used.load(std::memory_order_seq_cst); }
 
 Slot& slot_at(std::uint32_t index) { return slots[index]; }
 
+Slot& captured_slot(const Slot& slot) { return captured_slots[&slot - slots]; }
+
+bool is_captured_marked() {
+  const std::uint32_t count = slots_used();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const bool is_marked = captured_slots[i].inside.load(std::memory_order_acquire) != 0;
+    if (is_marked && !reclaim_if_dead(slots[i])) return true;
+  }
+  return false;
+}
+
 bool reclaim_if_dead(Slot& slot) {
   const std::uint64_t owner = slot.owner.load(std::memory_order_acquire);
   if (owner == 0 || owner == kBeingReclaimed) return false;
@@ -137,6 +150,7 @@ bool reclaim_if_dead(Slot& slot) {
 void forget_slots() {
   const std::uint32_t count = used.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count; ++i) {
+    captured_slots[i].inside.store(0, std::memory_order_relaxed);
     slots[i].submits_to.store(0, std::memory_order_relaxed);
     slots[i].inside.store(0, std::memory_order_relaxed);
     slots[i].owner.store(0, std::memory_order_relaxed);

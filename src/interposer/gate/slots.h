@@ -16,6 +16,12 @@ Slot* take_slot();
 std::uint32_t slots_used();
 Slot& slot_at(std::uint32_t index);
 
+// Another one for the same thread, given out and taken back together: the mark of a captured call,
+// for which no drain waits.
+Slot& captured_slot(const Slot& slot);
+// Whether any of those is marked, by a thread that lives.
+bool is_captured_marked();
+
 // Frees the slot of a thread that is gone without having told us. False: the thread lives.
 bool reclaim_if_dead(Slot& slot);
 

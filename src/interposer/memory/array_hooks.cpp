@@ -49,8 +49,9 @@ CUresult create_array(CUarray* array, const Descriptor* descriptor, Create creat
 
 template <class Destroy>
 CUresult destroy_array(Space space, std::uint64_t array, Destroy destroy) {
+  const Birth birth = books().birth_of(space, array);
   const CUresult result = free_through(space, array, destroy);
-  if (result == CUDA_SUCCESS) sparse::destroyed(space, array);
+  if (result == CUDA_SUCCESS) sparse::destroyed(space, array, birth);
   return result;
 }
 

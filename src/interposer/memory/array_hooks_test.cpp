@@ -121,6 +121,11 @@ class SparseArraysTest : public HooksFixture {
     return hooks::cuMemMapArrayAsync(operations.data(), static_cast<unsigned>(operations.size()),
                                      nullptr);
   }
+  void make_array(std::uint64_t handle) {
+    driver_.given = handle;
+    CUarray array = nullptr;
+    EXPECT_EQ(hooks::cuArrayCreate_v2(&array, &kFlat), CUDA_SUCCESS);
+  }
   static CUresult release() { return hooks::cuMemRelease(kHandle); }
 
   static constexpr auto kMap = CU_MEM_OPERATION_TYPE_MAP;
@@ -158,6 +163,34 @@ TEST_F(SparseArraysTest, AnArrayTakesItsMappingsAlong) {
   EXPECT_EQ(bytes(MemoryKind::vmm), kPool);
   driver_.result = CUDA_SUCCESS;
   EXPECT_EQ(hooks::cuArrayDestroy(handle_of<CUarray>(kArray + 1)), CUDA_SUCCESS);
+  EXPECT_EQ(bytes(MemoryKind::vmm), 0U);
+}
+
+TEST_F(SparseArraysTest, SoDoesItsContext) {
+  make_array(kArray);
+  driver_.current = handle_of<CUcontext>(0xbeef);
+  make_array(kArray + 1);
+  EXPECT_EQ(run({tile(kMap, 0), tile(kMap, 128), tile(kMap, 0, kArray + 1)}), CUDA_SUCCESS);
+  EXPECT_EQ(release(), CUDA_SUCCESS);
+  EXPECT_EQ(hooks::cuCtxDestroy_v2(driver_.current), CUDA_SUCCESS);
+  EXPECT_EQ(bytes(MemoryKind::vmm), kPool);
+  EXPECT_EQ(hooks::cuCtxDestroy_v2(handle_of<CUcontext>(kContext)), CUDA_SUCCESS);
+  EXPECT_EQ(bytes(MemoryKind::vmm), 0U);
+}
+
+// Another thread gets its handle before the call has returned.
+TEST_F(SparseArraysTest, WhatTheNextOneHasIsItsOwn) {
+  make_array(kArray);
+  EXPECT_EQ(run({tile(kMap, 0), tile(kMap, 128)}), CUDA_SUCCESS);
+  EXPECT_EQ(release(), CUDA_SUCCESS);
+  driver_.during = [this] {
+    driver_.during = nullptr;
+    make_array(kArray);
+    EXPECT_EQ(run({tile(kMap, 0)}), CUDA_SUCCESS);
+  };
+  EXPECT_EQ(hooks::cuArrayDestroy(handle_of<CUarray>(kArray)), CUDA_SUCCESS);
+  EXPECT_EQ(bytes(MemoryKind::vmm), kPool);
+  EXPECT_EQ(run({tile(kUnmap, 0)}), CUDA_SUCCESS);
   EXPECT_EQ(bytes(MemoryKind::vmm), 0U);
 }
 

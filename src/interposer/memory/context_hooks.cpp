@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: contexts come and go, and their memory goes with them.
-#include "interposer/exports/in_context.h"
 #include "interposer/flow/flow.h"
 #include "interposer/memory/graph_memory.h"
 #include "interposer/memory/graph_room.h"
+#include "interposer/memory/green_contexts.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/ipc_open.h"
 #include "interposer/memory/ipc_share.h"
 #include "interposer/memory/report.h"
 #include "interposer/memory/sample.h"
+#include "interposer/memory/sparse_maps.h"
 #include "interposer/memory/swap/allocate.h"
 #include "interposer/memory/swap/driver_room.h"
 #include "interposer/memory/swap/free_like_driver.h"
@@ -39,6 +40,7 @@ CUresult create_through(const CUcontext* context, CUdevice device, Call call) {
 void count_ended(std::uint64_t context, Birth before) {
   OwnerRow last;
   if (books().ended({OwnerType::context, context}, before, last)) report_ended(last);
+  sparse::context_ended(context, before);
   graphs::look_at_all();
   if (graphs::is_any()) graphs::context_ended(context);
 }
@@ -166,12 +168,16 @@ CUresult create_green_through(CUdevice device, Call call) {
   });
 }
 
-int device_of(CUgreenCtx green) {
+CUcontext context_of(CUgreenCtx green) {
   CUcontext context = nullptr;
   auto* const find = real<Row::cuCtxFromGreenCtx>();
-  if (find == nullptr || find(&context, green) != CUDA_SUCCESS) return kUnknownDevice;
-  const InContext inside(context);
-  return inside.is_set() ? current_device() : kUnknownDevice;
+  return find != nullptr && find(&context, green) == CUDA_SUCCESS ? context : nullptr;
+}
+
+// Our marks behind what its streams were given end with it, unlike its memory.
+void green_may_end(CUcontext context) {
+  const libc::NoCancel no_cancel;
+  if (context != nullptr) flow::context_ends(context);
 }
 
 // A reset frees everything, however many hold the context.
@@ -260,15 +266,22 @@ CUresult cuGreenCtxCreate(CUgreenCtx* phCtx, CUdevResourceDesc desc, CUdevice de
                           unsigned int flags) {
   const CUresult result = create_green_through(
       dev, [&] { return real<Row::cuGreenCtxCreate>()(phCtx, desc, dev, flags); });
-  if (result == CUDA_SUCCESS) interposer::session::gpu_used(dev);
+  if (result != CUDA_SUCCESS) return result;
+  if (phCtx != nullptr) green_created(*phCtx, dev);
+  interposer::session::gpu_used(dev);
   return result;
 }
 
 // It lets the primary context go, which may end with it.
 CUresult cuGreenCtxDestroy(CUgreenCtx hCtx) {
   const auto native = [&] { return real<Row::cuGreenCtxDestroy>()(hCtx); };
-  const int device = device_of(hCtx);
-  return device >= 0 ? release_through(device, native) : native();
+  const CUcontext context = context_of(hCtx);
+  green_may_end(context);
+  const int device = take_green(hCtx);
+  if (device == kUnknownDevice) return native();
+  const CUresult result = release_through(device, native);
+  if (result != CUDA_SUCCESS) green_created(hCtx, device);
+  return result;
 }
 
 CUresult cuDevicePrimaryCtxReset(CUdevice dev) {

@@ -11,7 +11,7 @@ namespace nvs::interposer::memory {
 std::uint64_t fixed_on(int gpu);
 // The same without what is kept for graphs, of which programs see what their nodes ask for.
 std::uint64_t fixed_in_books(int gpu);
-// Of that: what graphs that are gone have left.
+// What graphs that are gone have left; a part of what is kept for graphs.
 std::uint64_t left_by_graphs(int gpu);
 // What was allocated as device memory and is Unified Memory; that, and what was so from the start.
 std::uint64_t unified_on(int gpu);

@@ -48,8 +48,8 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode* phGraphNode, CUgraph hGraph,
                                                nodeParams);
   };
   if (nodeParams == nullptr) return native();
-  graphs::NewNode node(hGraph, graphs::device_at(nodeParams->poolProps.location),
-                       nodeParams->bytesize, graphs::Made::by_call);
+  graphs::NewNode node(hGraph, device_at(nodeParams->poolProps.location), nodeParams->bytesize,
+                       graphs::Made::by_call);
   return graphs::add_through(node, native, [&] { return nodeParams->dptr; });
 }
 
@@ -89,7 +89,7 @@ CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* phGraphExec, CUgraph hGr
 // Others may have what it gives back.
 CUresult cuDeviceGraphMemTrim(CUdevice device) {
   const CUresult result = real<Row::cuDeviceGraphMemTrim>()(device);
-  if (result != CUDA_SUCCESS || graphs::kept_bytes(device) == 0) return result;
+  if (result != CUDA_SUCCESS || !graphs::may_have_any(device)) return result;
   graphs::look_at_driver(device);
   interposer::session::tell_holds(device);
   return result;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long the memory of a graph's nodes counts.
+#include "interposer/memory/fixed.h"
 #include "interposer/memory/graph_fixture.h"
 
 namespace nvs::interposer::memory::graph_tests {
@@ -226,6 +227,40 @@ TEST_F(GraphLivesTest, AGraphOfTheProgramOutlivesAFailedCaptureIntoIt) {
   hooks::cuGraphDestroy(one_);
   EXPECT_EQ(used(), 0U);
   forget<Row::cuStreamBeginCaptureToGraph>();
+}
+
+TEST_F(GraphLivesTest, ANodeIsOnItsStreamsGpu) {
+  set_real_for_test<Row::cuStreamGetCtx>([](CUstream, CUcontext* out) {
+    *out = handle_of<CUcontext>(0xbeef);
+    return CUDA_SUCCESS;
+  });
+  set_real_for_test<Row::cuCtxPushCurrent_v2>([](CUcontext) {
+    mock_driver().device = 1;
+    return CUDA_SUCCESS;
+  });
+  set_real_for_test<Row::cuCtxPopCurrent_v2>([](CUcontext*) {
+    mock_driver().device = 0;
+    return CUDA_SUCCESS;
+  });
+  begin_capture_of(stream_, one_);
+  EXPECT_EQ(take_in(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(used(), 0U);
+  EXPECT_EQ(books().charged(1), kBytes);
+  forget<Row::cuStreamGetCtx, Row::cuCtxPushCurrent_v2, Row::cuCtxPopCurrent_v2>();
+}
+
+// Of whichever GPU the context is.
+TEST_F(GraphLivesTest, WhatAGraphLeavesIsWhereItsNodeIs) {
+  CUDA_MEM_ALLOC_NODE_PARAMS params = params_of(kBytes, 1);
+  EXPECT_EQ(hooks::cuGraphAddMemAllocNode(nullptr, one_, nullptr, 0, &params), CUDA_SUCCESS);
+  fake.is_there = {kAt};
+  hooks::cuGraphDestroy(one_);
+  EXPECT_EQ(left_by_graphs(1), kBytes);
+  EXPECT_EQ(allocated_on(1), kBytes);
+  EXPECT_EQ(fixed_in_books(0) + fixed_in_books(1) + left_by_graphs(0) + allocated_on(0), 0U);
+  hooks::cuMemFree_v2(kAt);
+  EXPECT_EQ(left_by_graphs(1), 0U);
+  EXPECT_EQ(allocated_on(1), 0U);
 }
 
 TEST_F(GraphLivesTest, AForkedChildHasNone) {

@@ -120,10 +120,6 @@ void settle_all(Entry* taken) {
 
 bool is_any() { return entries.load(std::memory_order_relaxed) != 0; }
 
-int device_at(const CUmemLocation& location) {
-  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : kHostDevice;
-}
-
 CUgraph captured_by(CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   CUgraph graph = nullptr;

@@ -17,9 +17,6 @@ namespace nvs::interposer::memory::graphs {
 // Whether any graph has memory nodes. If not, none of what follows needs to be told anything.
 bool is_any();
 
-// Where the memory of a node is, as the books name devices.
-int device_at(const CUmemLocation& location);
-
 // The graph that the stream's work is captured into; null if it is not, or no longer, captured.
 CUgraph captured_by(CUstream stream);
 

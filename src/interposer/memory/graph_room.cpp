@@ -35,6 +35,9 @@ constinit Promise last_promise = 0;
 constinit std::atomic<std::uint64_t> promised[gate::kGpusMax] = {};
 constinit std::atomic<std::uint64_t> reserved[gate::kGpusMax] = {};
 constinit std::atomic<std::uint64_t> trimmed[gate::kGpusMax] = {};  // what a trim has left of it
+// Whether any graph with memory there was instantiated. It stays so: whether room was kept or not,
+// a launch may take memory, and of launches nobody tells us.
+constinit std::atomic<bool> is_used[gate::kGpusMax] = {};
 
 bool is_gpu(int gpu) { return gpu >= 0 && gpu < gate::kGpusMax; }
 
@@ -60,9 +63,14 @@ std::uint64_t kept_for(std::uint64_t has, std::uint64_t needed) {
   return needed <= has ? has : (needed + kPiece - 1) / kPiece * kPiece;
 }
 
-void add_up(int gpu) { promised[gpu].store(sum_up(gpu, {}), std::memory_order_relaxed); }
+// What would not be kept without promises.
+std::uint64_t kept_for_promises(int gpu) {
+  const std::uint64_t has = reserved_on(gpu);
+  const std::uint64_t left = left_by_graphs(gpu);
+  return kept_for(has, promised_on(gpu) + left) - kept_for(has, left);
+}
 
-bool has_none(int gpu) { return !is_gpu(gpu) || (reserved_on(gpu) | promised_on(gpu)) == 0; }
+void add_up(int gpu) { promised[gpu].store(sum_up(gpu, {}), std::memory_order_relaxed); }
 
 template <class Is>
 void end_all(Is is) {
@@ -79,13 +87,16 @@ void write_down(Promise promise, int gpu, const Need& need) {
   if (all_promised.insert(all_promised.size(), {promise, gpu, need})) add_up(gpu);
 }
 
-// Whether the driver has so much for whoever comes. Of another GPU nobody can ask it.
-bool is_free(int gpu, std::uint64_t bytes) {
+// Whether the driver has so much, for graphs or for whoever comes. Of another GPU nobody can ask
+// it.
+bool can_have(int gpu, std::uint64_t wanted) {
+  const std::uint64_t has = reserved_on(gpu);
+  if (has >= wanted) return true;
   const auto ask = real<Row::cuMemGetInfo_v2>();
   std::size_t free = 0;
   std::size_t total = 0;
   if (ask == nullptr || current_device() != gpu || ask(&free, &total) != CUDA_SUCCESS) return true;
-  return free >= bytes;
+  return free >= wanted - has;
 }
 
 // What is missing is taken as for an allocation, and promised before others may have the room.
@@ -101,15 +112,16 @@ void take_on(int gpu, const Need& need, Promise promise) {
   if (!swap::may_ever_have(gpu, wanted - kept)) return;
   swap::DriverRoom room(gpu, wanted - kept);
   if (!room.take_ahead()) return;
-  while (!is_free(gpu, wanted - reserved_on(gpu))) {
+  while (!can_have(gpu, wanted)) {
     if (!room.wait()) return;
   }
   write_down(promise, gpu, need);
 }
 
+// Where that fails, it is not tried again at each drain.
 void trim(int gpu) {
-  const auto call = real<Row::cuDeviceGraphMemTrim>();
-  if (call == nullptr || call(gpu) != CUDA_SUCCESS) return;
+  const RelaxedCapture relaxed;
+  if (const auto call = real<Row::cuDeviceGraphMemTrim>()) call(gpu);
   look_at_driver(gpu);
   trimmed[gpu] = reserved_on(gpu);
 }
@@ -129,6 +141,7 @@ Promise take_room_for(CUgraph graph) {
   }
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     if (needs[gpu].left + needs[gpu].passing == 0 || !session::has_daemon(gpu)) continue;
+    is_used[gpu].store(true, std::memory_order_relaxed);
     look_at_driver(gpu);
     take_on(gpu, needs[gpu], promise);
   }
@@ -141,8 +154,10 @@ void end_promise(Promise promise) {
   end_all([promise](const Promised& one) { return one.promise == promise; });
 }
 
+bool may_have_any(int gpu) { return is_gpu(gpu) && is_used[gpu].load(std::memory_order_relaxed); }
+
 std::uint64_t kept_bytes(int gpu) {
-  if (has_none(gpu)) return 0;
+  if (!may_have_any(gpu)) return 0;
   return kept_for(reserved_on(gpu), promised_on(gpu) + left_by_graphs(gpu));
 }
 
@@ -154,6 +169,7 @@ std::uint64_t early_bytes(int gpu) {
 void look_at_driver(int gpu) {
   const auto ask = real<Row::cuDeviceGetGraphMemAttribute>();
   if (!is_gpu(gpu) || ask == nullptr) return;
+  const RelaxedCapture relaxed;
   cuuint64_t bytes = 0;
   const CUresult result = ask(gpu, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes);
   reserved[gpu].store(result == CUDA_SUCCESS ? bytes : 0, std::memory_order_relaxed);
@@ -161,27 +177,34 @@ void look_at_driver(int gpu) {
 
 void look_at_all() {
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
-    if (!has_none(gpu)) look_at_driver(gpu);
+    if (may_have_any(gpu)) look_at_driver(gpu);
   }
 }
 
-void drained(int gpu) {
-  if (has_none(gpu)) return;
+bool needs_trim(int gpu) {
+  if (!may_have_any(gpu)) return false;
   look_at_driver(gpu);
   const bool is_nobodys = !is_any() && reserved_on(gpu) != trimmed[gpu];
-  if (is_nobodys && swap::is_shared(gpu)) trim(gpu);
+  return is_nobodys && swap::is_shared(gpu);
+}
+
+void drained(int gpu) {
+  if (needs_trim(gpu)) trim(gpu);
 }
 
 bool give_up_promises(int gpu, std::uint64_t lacking) {
-  if (lacking == 0 || early_bytes(gpu) < lacking) return false;
+  if (lacking == 0 || !may_have_any(gpu)) return false;
   const os::FutexGuard guard(promise_lock);
+  if (kept_for_promises(gpu) < lacking) return false;
   end_all([gpu](const Promised& one) { return one.gpu == gpu; });
   return true;
 }
 
+// Whoever asks tries again as long as this is true: so it is only where less is kept than before.
 bool make_way(int gpu, std::uint64_t lacking) {
   const std::uint64_t had = kept_bytes(gpu);
   if (had == 0) return false;
+  forget_freed(gpu);
   if (reserved_on(gpu) > promised_on(gpu)) trim(gpu);
   return kept_bytes(gpu) < had || give_up_promises(gpu, lacking);
 }
@@ -192,6 +215,7 @@ void forget_promises_in_child() {
   for (auto& bytes : promised) bytes.store(0, std::memory_order_relaxed);
   for (auto& bytes : reserved) bytes.store(0, std::memory_order_relaxed);
   for (auto& bytes : trimmed) bytes.store(0, std::memory_order_relaxed);
+  for (auto& one : is_used) one.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace nvs::interposer::memory::graphs

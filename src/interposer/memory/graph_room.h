@@ -31,6 +31,10 @@ using Promise = std::uint64_t;
 Promise take_room_for(CUgraph graph);
 void end_promise(Promise promise);
 
+// Whether graphs may have memory of the GPU. If not, nothing is kept there, and there is nothing to
+// ask the driver.
+bool may_have_any(int gpu);
+
 // Bytes of a GPU that graphs have or were promised, and those of them that the driver did not have
 // yet when it was asked last.
 std::uint64_t kept_bytes(int gpu);
@@ -41,13 +45,16 @@ void look_at_driver(int gpu);
 void look_at_all();
 
 // All work of the GPU has ended: launches may have taken what was kept for them, and others may
-// have what the driver keeps when the last graph is gone.
+// have what the driver keeps when the last graph is gone. To give that back may take long.
 void drained(int gpu);
+// The same for whoever has no time for that: whether it is to be done.
+bool needs_trim(int gpu);
 
 // What there is comes before what may come: if so much is lacking, promises end. False: that does
 // not help.
 bool give_up_promises(int gpu, std::uint64_t lacking);
-// The same for an allocation; before, the driver gives back what it keeps for no graph.
+// The same for an allocation. Before, what others have freed is forgotten, and the driver gives
+// back what it keeps for no graph.
 bool make_way(int gpu, std::uint64_t lacking);
 
 void forget_promises_in_child();

@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include "interposer/memory/fixed.h"
 #include "interposer/memory/graph_fixture.h"
+#include "interposer/memory/swap/driver_room.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/memory/swap/take_room.h"
 
@@ -181,6 +183,51 @@ TEST_F(GraphRoomTest, NothingIsRefusedForWantOfRoom) {
   EXPECT_EQ(fixed_on(0), 0U) << "and nothing is kept";
 }
 
+// Nobody tells us when it is launched.
+TEST_F(GraphRoomTest, WhatIsTakenWithoutRoomIsSeenAllTheSame) {
+  session::set_visible({.ordinal = 0, .total = kTotal, .limit = kPiece});
+  add(one_, kAt, 2 * kPiece);
+  const CUgraphExec exec = make(one_, 1);
+  reserved_bytes = 2 * kPiece;
+  graphs::drained(0);
+  EXPECT_EQ(fixed_on(0), 2 * kPiece);
+  EXPECT_EQ(hooks::cuDeviceGraphMemTrim(0), CUDA_SUCCESS);
+  EXPECT_EQ(fixed_on(0), 0U);
+  reserved_bytes = kPiece;
+  hooks::cuGraphExecDestroy(exec);
+  EXPECT_EQ(fixed_on(0), kPiece);
+}
+
+TEST_F(GraphRoomTest, SoIsWhatIsTakenWhenPromisesHaveEnded) {
+  add(one_, kAt, 2 * kPiece);
+  room_for([&] { make(one_, 1); });
+  EXPECT_TRUE(graphs::give_up_promises(0, 1));
+  EXPECT_EQ(fixed_on(0), 0U);
+  reserved_bytes = 2 * kPiece;
+  EXPECT_EQ(hooks::cuDeviceGraphMemTrim(-1), CUDA_SUCCESS) << "which is nobody's";
+  reserved_bytes = 2 * kPiece;
+  graphs::drained(0);
+  EXPECT_EQ(fixed_on(0), 2 * kPiece);
+}
+
+// A launch in another thread has taken more than is wanted, and a drain has seen it.
+TEST_F(GraphRoomTest, WhatTheDriverHasByThenIsNotWaitedFor) {
+  add(one_, kAt, 2 * kPiece);
+  free_bytes = 0;
+  std::thread other([] {
+    while (asked() == 0) std::this_thread::yield();
+    reserved_bytes = 3 * kPiece;
+    graphs::look_at_driver(0);
+    allow(asked());
+  });
+  make(one_, 1);
+  other.join();
+  EXPECT_FALSE(is_short());
+  reserved_bytes = 0;
+  graphs::look_at_driver(0);
+  EXPECT_EQ(fixed_on(0), 2 * kPiece) << "it is promised";
+}
+
 TEST_F(GraphRoomTest, WhatIsNotInstantiatedNeedsNone) {
   fake.result = CUDA_SUCCESS;
   add(one_, kAt, kPiece);
@@ -233,6 +280,29 @@ TEST_F(GraphRoomTest, SoDoesWhatThereIsWhenOthersHoldMore) {
   swap::give_room(0, kTotal - 2 * kPiece);
 }
 
+// What a graph has left counts, and yet the driver says that it has nothing for graphs.
+TEST_F(GraphRoomTest, AnAllocationIsRefusedWhenNothingGivesWayAnyMore) {
+  add(one_, kAt);
+  CUgraphExec exec = nullptr;
+  room_for([&] { exec = make(one_, 1); });
+  fake.is_there = {kAt};
+  hooks::cuGraphExecDestroy(exec);
+  hooks::cuGraphDestroy(one_);
+  add(two_, kFar, kPiece);
+  room_for([&] { make(two_, 2); });
+  EXPECT_EQ(fixed_on(0), 2 * kPiece);
+  allow(kTotal);
+  EXPECT_FALSE(swap::take_room(0, kTotal, false));
+  EXPECT_EQ(fixed_on(0), 2 * kPiece) << "promises end only where that helps";
+  EXPECT_TRUE(graphs::give_up_promises(0, kPiece));
+  EXPECT_FALSE(graphs::give_up_promises(0, kPiece)) << "there are none any more";
+  EXPECT_FALSE(swap::take_room(0, kTotal, false));
+  EXPECT_FALSE(swap::DriverRoom(0, kTotal).take_ahead());
+  fake.is_there = {};  // another graph has freed it
+  EXPECT_TRUE(swap::take_room(0, kTotal, false));
+  swap::give_room(0, kTotal);
+}
+
 TEST_F(GraphRoomTest, AfterADrainOthersHaveWhatIsNobodys) {
   add(one_, kAt, 2 * kPiece);
   CUgraphExec exec = nullptr;
@@ -251,6 +321,36 @@ TEST_F(GraphRoomTest, AfterADrainOthersHaveWhatIsNobodys) {
   room().shared = true;
   graphs::drained(0);
   EXPECT_EQ(fixed_on(0), 0U);
+}
+
+// Of the program, whose thread it is.
+TEST_F(GraphRoomTest, NoCaptureForbidsToAsk) {
+  static CUstreamCaptureMode mode;
+  mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  set_real_for_test<Row::cuThreadExchangeStreamCaptureMode>([](CUstreamCaptureMode* other) {
+    std::swap(mode, *other);
+    return CUDA_SUCCESS;
+  });
+  set_real_for_test<Row::cuDeviceGetGraphMemAttribute>(
+      [](CUdevice, CUgraphMem_attribute, void* out) {
+        EXPECT_EQ(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
+        *static_cast<cuuint64_t*>(out) = reserved_bytes;
+        return CUDA_SUCCESS;
+      });
+  set_real_for_test<Row::cuDeviceGraphMemTrim>([](CUdevice) {
+    EXPECT_EQ(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
+    reserved_bytes = 0;
+    return CUDA_SUCCESS;
+  });
+  add(one_, kAt, kPiece);
+  CUgraphExec exec = nullptr;
+  room_for([&] { exec = make(one_, 1); });
+  reserved_bytes = 2 * kPiece;
+  hooks::cuGraphExecDestroy(exec);
+  EXPECT_TRUE(graphs::make_way(0, kPiece));
+  EXPECT_EQ(reserved_bytes, 0U);
+  EXPECT_EQ(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  forget<Row::cuThreadExchangeStreamCaptureMode>();
 }
 
 TEST_F(GraphRoomTest, WhatTheDriverKeepsForNobodyGoesToo) {

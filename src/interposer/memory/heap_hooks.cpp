@@ -29,7 +29,7 @@ using interposer::Row;
 CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   const auto native = [&] { return real<Row::cuCtxSetLimit>()(limit, value); };
   if (limit != CU_LIMIT_MALLOC_HEAP_SIZE) return native();
-  const Owner context = current_context();
+  const Owner context = owner_here();
   if (context.value == 0) return native();
   const std::uint64_t had = heap_of(context);
   const std::uint64_t wanted = value > kUsualHeap ? value : 0;

@@ -19,6 +19,11 @@ std::uint64_t number_of(Handle* handle) {
   return reinterpret_cast<std::uintptr_t>(handle);
 }
 
+// Where memory is, as the books name devices.
+inline int device_at(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : kHostDevice;
+}
+
 // Of the calling thread; value 0 if there is none.
 Owner current_context();
 

@@ -121,7 +121,7 @@ Mapped* map_or_find(const IpcTicket& ticket, CUresult& result) {
     known = find_free(mapped, mapped_end, [](const Mapped& one) { return one.base == 0; });
   }
   CUdevice device = kUnknownDevice;
-  const std::uint64_t context = current_context().value;
+  const std::uint64_t context = owner_here().value;
   result = real<Row::cuCtxGetDevice>()(&device);
   if (result != CUDA_SUCCESS) return nullptr;
   result = CUDA_ERROR_MAP_FAILED;

@@ -23,7 +23,7 @@ struct Share {
   ShareToken token;
   std::uint32_t daemon;  // the number of the one that has it
 };
-// As many as the daemon keeps pieces for one process, of which each share has one at least.
+// As many pieces as the daemon keeps for one tenant, and of those each share has one at least.
 constexpr int kSharesMax = wire::kSharedChunksMax;
 
 constinit os::FutexLock making;  // one thread shares at a time; it waits for the daemon

@@ -105,14 +105,19 @@ CUresult allocate_native(CUdeviceptr* address, MemoryKind kind, const swap::Orde
   });
 }
 
+// Without a pool it is the current one of the stream's GPU.
+int device_of_node(const swap::Ordered& wanted) {
+  const libc::NoCancel no_cancel;
+  const int device = device_of(wanted);
+  return device != kUnknownDevice ? device : device_of(wanted.stream);
+}
+
 // A node of the graph that is captured. Where there is none any more, the driver says so.
 template <class Native>
 CUresult allocate_captured(const CUdeviceptr* address, const swap::Ordered& wanted, Native native) {
   const CUgraph graph = graphs::captured_by(wanted.stream);
   if (address == nullptr || graph == nullptr) return native();
-  const int device = device_of(wanted);
-  graphs::NewNode node(graph, device != kUnknownDevice ? device : current_device(), wanted.bytes,
-                       graphs::Made::by_capture);
+  graphs::NewNode node(graph, device_of_node(wanted), wanted.bytes, graphs::Made::by_capture);
   return graphs::add_through(node, native, [&] { return *address; });
 }
 

@@ -4,15 +4,18 @@
 #include "interposer/exports/in_context.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/swap/peers.h"
+#include "interposer/resolve/libc.h"
 
 namespace nvs::interposer::memory {
 namespace {
 
-swap::PeerContext peer_here() { return {current_context().value, current_device()}; }
+swap::PeerContext peer_here() { return {owner_here().value, current_device()}; }
 
+// Of a green context it is the primary one, with which it ends.
 swap::PeerContext peer_of(CUcontext context) {
   const InContext current(context);
-  return {number_of(context), current.is_set() ? current_device() : kUnknownDevice};
+  if (!current.is_set()) return {number_of(context), kUnknownDevice};
+  return peer_here();
 }
 
 }  // namespace
@@ -27,6 +30,7 @@ using interposer::Row;
 CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
   const CUresult result = real<Row::cuCtxEnablePeerAccess>()(peerContext, Flags);
   if (result == CUDA_SUCCESS) {
+    const interposer::libc::NoCancel no_cancel;
     interposer::swap::peer_enabled(peer_of(peerContext), peer_here());
   }
   return result;
@@ -35,6 +39,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
 CUresult cuCtxDisablePeerAccess(CUcontext peerContext) {
   const CUresult result = real<Row::cuCtxDisablePeerAccess>()(peerContext);
   if (result == CUDA_SUCCESS) {
+    const interposer::libc::NoCancel no_cancel;
     interposer::swap::peer_disabled(peer_of(peerContext), peer_here());
   }
   return result;

@@ -6,6 +6,8 @@
 #include "interposer/memory/movable_fixture.h"
 #include "interposer/memory/swap/ordered_pools.h"
 #include "interposer/memory/swap/peers.h"
+#include "interposer/session/client.h"
+#include "interposer/session/contexts.h"
 
 namespace nvs::interposer::memory::peers {
 namespace {
@@ -201,6 +203,75 @@ TEST_F(PeerHooksTest, ContextsThatEndGiveBackWhatTheyEnabled) {
   expect_access(true);
   EXPECT_EQ(hooks::cuCtxDestroy_v2(kOtherOwners), CUDA_SUCCESS);
   expect_access(false);
+}
+
+// What was given to the user's GPU may still be at work on the owner's memory, until a drain.
+class PeerWorkTest : public PeerHooksTest {
+ protected:
+  void SetUp() override {
+    PeerHooksTest::SetUp();
+    session::gpus[kUser].phase = session::Phase::open;
+  }
+  void TearDown() override {
+    session::gpus[kUser].phase = session::Phase::unused;
+    session::gpus[kUser].unsettled = false;
+    PeerHooksTest::TearDown();
+  }
+};
+
+TEST_F(PeerWorkTest, WithoutAccessItGoesOnUntilADrain) {
+  enable(kUsers);
+  disable(kUsers);
+  EXPECT_TRUE(swap::has_crossed(kOwner, kUser));
+  swap::stands_still(kUser);
+  EXPECT_EQ(swap::touched_by(kOwner), 1U);
+}
+
+// Nobody would drain it for that again.
+TEST_F(PeerWorkTest, ThereIsNoneOnAGpuThatStandsStill) {
+  session::gpus[kUser].phase = session::Phase::closed;
+  enable(kUsers);
+  disable(kUsers);
+  EXPECT_FALSE(swap::has_crossed(kOwner, kUser));
+  session::gpus[kUser].unsettled = true;
+  enable(kUsers);
+  disable(kUsers);
+  EXPECT_TRUE(swap::has_crossed(kOwner, kUser));
+}
+
+TEST_F(PeerWorkTest, AContextThatEndsHasNone) {
+  enable(kUsers);
+  EXPECT_EQ(hooks::cuCtxDestroy_v2(kUsers), CUDA_SUCCESS);
+  EXPECT_EQ(swap::touched_by(kOwner), 1U);
+  enable(kUsers, kOtherOwners);
+  EXPECT_EQ(hooks::cuCtxDestroy_v2(kOtherOwners), CUDA_SUCCESS);
+  EXPECT_EQ(swap::touched_by(kOwner), 1U);
+}
+
+TEST_F(PeerWorkTest, ThatOfOthersOutlivesTheLastContextWithAccess) {
+  enable(kUsers);
+  enable(kOtherUsers);
+  disable(kUsers);
+  EXPECT_EQ(hooks::cuCtxDestroy_v2(kOtherUsers), CUDA_SUCCESS);
+  expect_access(false);
+  EXPECT_TRUE(swap::has_crossed(kOwner, kUser));
+}
+
+// A green context on the user's side, and one on the owner's.
+TEST_F(PeerHooksTest, AccessOfGreenContextsEndsWithThePrimaryOne) {
+  const auto green = handle_of<CUcontext>(0x900d);
+  contexts::start_over_in_child();
+  contexts::primary_created(kUsers, kUser);
+  contexts::primary_created(kOtherOwners, kOwner);
+  enable(green);
+  expect_access(true);
+  EXPECT_EQ(hooks::cuCtxDestroy_v2(kUsers), CUDA_SUCCESS);
+  expect_access(false);
+  contexts::primary_created(kUsers, kUser);
+  enable(kUsers, kOwners);
+  EXPECT_EQ(hooks::cuCtxDestroy_v2(kOtherOwners), CUDA_SUCCESS);
+  expect_access(false);
+  contexts::start_over_in_child();
 }
 
 TEST_F(PeerHooksTest, WhatIsTooManyToTellApartStays) {

@@ -33,7 +33,7 @@ bool Reservation::take(int gpu, std::uint64_t bytes) {
   return verdict != account::Verdict::over;
 }
 
-// A context has told of its GPU.
+// Where nobody limits anything the driver is not asked for the GPU: the books know the context's.
 bool Reservation::take_here(std::uint64_t bytes) {
   if (!session::has_any_daemon()) return true;
   return take(held_.device != kUnknownDevice ? held_.device : current_device(), bytes);

@@ -14,6 +14,8 @@ constexpr std::size_t kPlaceWords = 8;
 // Where something is mapped, in the words of the operation, and what.
 struct Slot {
   std::uint64_t array;
+  Birth array_birth;      // 0: the books do not know it
+  std::uint64_t context;  // whose array it is
   std::uint64_t handle;
   Birth handle_birth;
   std::uint64_t place[kPlaceWords];
@@ -67,12 +69,30 @@ void end_at(const Slot& place) {
   drop_reference(gone);
 }
 
+template <class Is>
+void end_all(Is is) {
+  const libc::NoCancel no_cancel;
+  const os::FutexGuard guard(lock);
+  if (table.size() == 0) return;
+  table.erase_if([&](const Slot& slot) {
+    if (!is(slot)) return false;
+    drop_reference(slot);
+    return true;
+  });
+}
+
 // What finds no place in the table counts until the process ends.
 void begin_at(Slot slot, std::uint64_t handle) {
   slot.handle = handle;
   slot.handle_birth = books().birth_of(Space::vmm_handle, handle);
   if (slot.handle_birth == 0) return;
   books().retained(handle);
+  Record array;
+  int device = kUnknownDevice;
+  if (books().find_record(slot.space, slot.array, array, device)) {
+    slot.array_birth = array.birth;
+    slot.context = array.owner_value;
+  }
   end_at(slot);
   table.insert(slot, &os::map_pages);
 }
@@ -92,14 +112,15 @@ void done(const CUarrayMapInfo* operations, unsigned count) {
   }
 }
 
-void destroyed(Space space, std::uint64_t array) {
-  const libc::NoCancel no_cancel;
-  const os::FutexGuard guard(lock);
-  if (table.size() == 0) return;
-  table.erase_if([&](const Slot& slot) {
-    if (slot.space != space || slot.array != array) return false;
-    drop_reference(slot);
-    return true;
+void destroyed(Space space, std::uint64_t array, Birth birth) {
+  end_all([&](const Slot& slot) {
+    return slot.space == space && slot.array == array && slot.array_birth == birth;
+  });
+}
+
+void context_ended(std::uint64_t context, Birth before) {
+  end_all([&](const Slot& slot) {
+    return slot.array_birth != 0 && slot.array_birth <= before && slot.context == context;
   });
 }
 

@@ -16,15 +16,11 @@
 namespace nvs::interposer::memory {
 namespace {
 
-int device_of(const CUmemLocation& location) {
-  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : kHostDevice;
-}
-
 int device_of_handle(CUmemGenericAllocationHandle handle) {
   CUmemAllocationProp prop{};
   auto* ask = real<Row::cuMemGetAllocationPropertiesFromHandle>();
   if (ask == nullptr || ask(&prop, handle) != CUDA_SUCCESS) return kUnknownDevice;
-  return device_of(prop.location);
+  return device_at(prop.location);
 }
 
 bool reserve(Reservation& reserved, const CUmemLocation& location, std::uint64_t bytes) {
@@ -96,11 +92,11 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
     }
   }
   if (!is_sane) return real<Row::cuMemCreate>()(handle, size, prop, flags);
-  const auto where = [&] { return device_of(prop->location); };
+  const auto where = [&] { return device_at(prop->location); };
   return interposer::swap::with_room_for(size, where, [&] {
     const CUresult result = real<Row::cuMemCreate>()(handle, size, prop, flags);
     if (result != CUDA_SUCCESS) return result;
-    count_handle(*handle, MemoryKind::vmm, size, device_of(prop->location), reserved.hand_over());
+    count_handle(*handle, MemoryKind::vmm, size, device_at(prop->location), reserved.hand_over());
     return result;
   });
 }

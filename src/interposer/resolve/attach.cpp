@@ -9,6 +9,7 @@
 #include "interposer/gate/gate.h"
 #include "interposer/memory/books.h"
 #include "interposer/memory/graph_memory.h"
+#include "interposer/memory/green_contexts.h"
 #include "interposer/memory/ipc_open.h"
 #include "interposer/memory/ipc_share.h"
 #include "interposer/memory/sample.h"
@@ -43,6 +44,7 @@ void start_over_in_child() {
   memory::books_after_fork();
   memory::graphs::start_over_in_child();
   memory::sparse::start_over_in_child();
+  memory::forget_greens_in_child();
   memory::forget_samples_in_child();
   memory::forget_shares_in_child();
   memory::forget_opened_in_child();

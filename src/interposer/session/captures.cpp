@@ -7,6 +7,7 @@
 #include "interposer/gate/gate.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/resolve/libc.h"
+#include "interposer/session/drain.h"
 #include "os/futex_lock.h"
 
 namespace nvs::interposer::captures {
@@ -63,6 +64,19 @@ bool forget(CUstream stream) {
   return false;
 }
 
+// Without the lock. One that begins just now will tell as well when it has ended.
+void tell_if_none() {
+  if (!is_any()) drain::captures_ended();
+}
+
+void not_begun() {
+  {
+    const os::FutexGuard guard(lock);
+    --count;
+  }
+  tell_if_none();
+}
+
 }  // namespace
 
 void begins() {
@@ -73,11 +87,8 @@ void begins() {
 
 void begun(CUstream stream, CUcontext context, CUresult result, CUgraph graph) {
   const libc::NoCancel no_cancel;
+  if (result != CUDA_SUCCESS) return not_begun();
   const os::FutexGuard guard(lock);
-  if (result != CUDA_SUCCESS) {
-    --count;
-    return;
-  }
   forget_graph(graph);
   for (Capture& place : table) {
     if (place.stream != nullptr) continue;
@@ -89,26 +100,36 @@ void begun(CUstream stream, CUcontext context, CUresult result, CUgraph graph) {
 
 void ended(CUstream stream) {
   const libc::NoCancel no_cancel;
-  const os::FutexGuard guard(lock);
-  if (forget(stream) || unnamed == 0) return;
-  --unnamed;
-  --count;
+  {
+    const os::FutexGuard guard(lock);
+    if (!forget(stream) && unnamed > 0) {
+      --unnamed;
+      --count;
+    }
+  }
+  tell_if_none();
 }
 
 void destroyed(CUstream stream) {
   const libc::NoCancel no_cancel;
-  const os::FutexGuard guard(lock);
-  forget(stream);
+  {
+    const os::FutexGuard guard(lock);
+    forget(stream);
+  }
+  tell_if_none();
 }
 
 void context_ended(CUcontext context) {
   if (context == nullptr) return;
-  const os::FutexGuard guard(lock);
-  for (Capture& place : table) {
-    if (place.stream == nullptr || place.context != context) continue;
-    place = {};
-    --count;
+  {
+    const os::FutexGuard guard(lock);
+    for (Capture& place : table) {
+      if (place.stream == nullptr || place.context != context) continue;
+      place = {};
+      --count;
+    }
   }
+  tell_if_none();
 }
 
 bool begin_synchronise(int gpu) {
@@ -123,7 +144,8 @@ void end_synchronise(int gpu) {
   synchronising_since_ns[gpu] = 0;
 }
 
-bool is_any() { return count.load(std::memory_order_acquire) > 0; }
+// As strong as it can be: whoever finds one and then sleeps has said before that it is to be woken.
+bool is_any() { return count.load(std::memory_order_seq_cst) > 0; }
 
 bool keep_memory(std::int64_t now_ns) {
   if (!is_any()) return false;

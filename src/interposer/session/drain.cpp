@@ -2,6 +2,7 @@
 #include "interposer/session/drain.h"
 
 #include <atomic>
+#include <bit>
 
 #include "interposer/exports/real.h"
 #include "interposer/flow/flow.h"
@@ -20,20 +21,25 @@ namespace {
 
 constexpr std::int64_t kSlice_ns = 10'000'000;
 constexpr std::int64_t kMarkPause_ns = 50'000;
-// A capture may be over in a moment, or never: it is looked at ever more seldom.
-constexpr std::int64_t kCapturePause_ns = 1'000'000;
-constexpr std::int64_t kLongestPause_ns = 50'000'000;
 
 struct Worker {
   std::atomic<bool> there;
-  // The number of the job to do; 0: none. A futex.
-  std::atomic<std::uint32_t> job;
+  std::atomic<std::uint32_t> job;  // the number of the one to do; 0: none
+  // Grows with everything that it may sleep for: a futex.
+  std::atomic<std::uint32_t> changes;
 };
 constinit Worker workers[gate::kGpusMax] = {};
 constinit std::atomic<std::uint32_t> jobs{0};
+// GPUs whose workers wait until no capture goes on, one bit each.
+constinit std::atomic<std::uint32_t> settling{0};
 
-const volatile std::uint32_t* futex(const Worker& worker) {
-  return reinterpret_cast<const volatile std::uint32_t*>(&worker.job);
+void wait_for_change(const Worker& worker, std::uint32_t seen) {
+  os::futex_wait(reinterpret_cast<const volatile std::uint32_t*>(&worker.changes), seen);
+}
+
+void wake(Worker& worker) {
+  worker.changes.fetch_add(1);
+  os::futex_wake(reinterpret_cast<const volatile std::uint32_t*>(&worker.changes), 1);
 }
 
 bool is_current(int gpu, std::uint32_t job) {
@@ -89,13 +95,13 @@ Waited synchronise(int gpu, std::uint32_t job) {
 }
 
 // The window is over, but no memory may move before what marks do not tell of has ended, which can
-// be waited for when the capture has.
-void settle(int gpu, std::uint32_t job) {
-  std::int64_t pause_ns = kCapturePause_ns;
-  while (is_current(gpu, job) && is_unsettled(gpu, job)) {
+// be waited for when the capture has. False: it has not come to that.
+bool settle(int gpu, std::uint32_t job) {
+  for (;;) {
+    const std::uint32_t seen = workers[gpu].changes.load();
+    if (!is_current(gpu, job) || !is_unsettled(gpu, job)) return false;
     if (captures::is_any()) {
-      os::futex_wait(futex(workers[gpu]), job, pause_ns);  // the next job is not kept waiting
-      pause_ns = pause_ns * 2 < kLongestPause_ns ? pause_ns * 2 : kLongestPause_ns;
+      wait_for_change(workers[gpu], seen);  // the next job is one as well
       continue;
     }
     const flow::Moment since = flow::now(gpu);
@@ -105,7 +111,16 @@ void settle(int gpu, std::uint32_t job) {
     if (waited != Waited::all || !is_current(gpu, job)) continue;
     flow::emptied(gpu, since);
     settled(gpu, job);
+    return true;
   }
+}
+
+// The end of the last capture wakes us up.
+bool settle_when_told(int gpu, std::uint32_t job) {
+  settling.fetch_or(1U << gpu);
+  const bool is_settled = settle(gpu, job);
+  settling.fetch_and(~(1U << gpu));
+  return is_settled;
 }
 
 // Everything that was inside or let in since the last pass is waited for in the next one.
@@ -129,9 +144,10 @@ void run(int gpu, std::uint32_t job) {
     const bool all = waited == Waited::all;
     if (all) flow::emptied(gpu, since);
     swap::make_room_if_above(gpu);
-    memory::graphs::drained(gpu);
     if (!completed(gpu, job, let_in, all ? Certainty::all : Certainty::marks)) continue;
-    if (!all) settle(gpu, job);
+    // Afterwards, because it may take long and the daemon waits for our word. By then the next
+    // window may have begun, which is harmless: the driver gives back only what is not in use.
+    if (all || settle_when_told(gpu, job)) memory::graphs::drained(gpu);
     std::uint32_t done = job;
     workers[gpu].job.compare_exchange_strong(done, 0);
     return;
@@ -142,9 +158,10 @@ void work(void* argument) {
   const auto gpu = static_cast<int>(reinterpret_cast<std::intptr_t>(argument));
   Worker& worker = workers[gpu];
   for (;;) {
+    const std::uint32_t seen = worker.changes.load();
     const std::uint32_t job = worker.job.load(std::memory_order_acquire);
     if (job == 0) {
-      os::futex_wait(futex(worker), 0);
+      wait_for_change(worker, seen);
     } else {
       run(gpu, job);
     }
@@ -166,13 +183,20 @@ std::uint32_t begin(int gpu) {
   std::uint32_t job = jobs.fetch_add(1) + 1;
   if (job == 0) job = jobs.fetch_add(1) + 1;
   worker.job.store(job, std::memory_order_release);
-  os::futex_wake(futex(worker), 1);
+  wake(worker);
   return job;
 }
 
 void cancel(int gpu) { workers[gpu].job.store(0, std::memory_order_release); }
 
+void captures_ended() {
+  for (std::uint32_t left = settling.load(); left != 0; left &= left - 1) {
+    wake(workers[std::countr_zero(left)]);
+  }
+}
+
 void start_over_in_child() {
+  settling.store(0, std::memory_order_relaxed);
   for (Worker& worker : workers) {
     worker.there.store(false, std::memory_order_relaxed);
     worker.job.store(0, std::memory_order_relaxed);

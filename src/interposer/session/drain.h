@@ -15,6 +15,9 @@ bool prepare(int gpu);
 std::uint32_t begin(int gpu);
 void cancel(int gpu);
 
+// No capture goes on any more: what could not be waited for beside one can be now.
+void captures_ended();
+
 // Whether every context was waited for, or under a capture what the marks tell of.
 enum class Certainty : std::uint8_t { all, marks };
 

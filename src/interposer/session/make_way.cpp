@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "interposer/memory/swap/peers.h"
+#include "interposer/memory/swap/presence.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/client.h"
@@ -19,8 +20,9 @@ constexpr std::int64_t kPatience_ns = 1'800'000'000;
 // Whoever moves memory looks at least so often, and does not while there is nothing to move.
 constexpr std::int64_t kLook_ns = 300'000'000;
 
-// A window of the daemon's, and no capture that needs it: nothing leaves while one goes on, and it
-// may not get to its end with the gate closed.
+// A window of the daemon's, and no capture, however long that has gone on: not all work can be
+// waited for beside one, so that nothing would come of closing, and it may not get to its end with
+// the gate closed.
 bool may_close(const Gpu& one) {
   return connection::is_connected() && one.grant != 0 && !captures::is_any();
 }
@@ -63,7 +65,7 @@ Way make_way(int owner) {
     return Way::clear;
   }
   const std::int64_t now_ns = clock_ns();
-  Way way = captures::is_any() || mine.unsettled ? Way::coming : Way::clear;
+  Way way = swap::is_kept() || mine.unsettled ? Way::coming : Way::clear;
   for (std::uint32_t left = swap::touched_by(owner); left != 0; left &= left - 1) {
     const Way one = make_stand_still(std::countr_zero(left), owner, now_ns);
     if (one > way) way = one;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/make_way.h"
 
+#include "interposer/gate/slots.h"
 #include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/resolve/clock.h"
@@ -108,6 +109,16 @@ TEST_F(MakeWay, WhoDoesNotStandStillIsNotHeldUpAgainAndAgain) {
   // As late as that it may have been refused after the memory was given up on.
   user().keeps_way_until_ns += 2'000'000'000;
   EXPECT_LE(user().keeps_way_until_ns, clock_ns() + session::kStays_ns) << "it is tried again";
+}
+
+TEST_F(MakeWay, ACapturedCallInTheDriverIsInTheWayAndNotForEver) {
+  std::atomic<std::uintptr_t>& mark = gate::captured_slot(*gate::take_slot()).inside;
+  mark = 1;
+  EXPECT_EQ(session::make_way(kOwner), Way::coming);
+  session::gpus[kOwner].makes_way_since_ns = clock_ns() - 2'000'000'000;
+  EXPECT_EQ(session::make_way(kOwner), Way::blocked);
+  mark = 0;
+  EXPECT_EQ(session::make_way(kOwner), Way::clear);
 }
 
 TEST_F(MakeWay, WhatIsInTheWayForLongIsNotWaitedFor) {

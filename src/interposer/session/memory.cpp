@@ -18,7 +18,6 @@
 #include "interposer/memory/swap/ordered_pools.h"
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/peers.h"
-#include "interposer/memory/swap/presence.h"
 #include "interposer/memory/swap/reach.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/memory/swap/solid.h"
@@ -284,7 +283,6 @@ void memory_start_over_in_child() {
   swap::forget_known_in_child();
   swap::forget_scraps_in_child();
   swap::forget_peers_in_child();
-  swap::forget_captured_in_child();
   swap::forget_views_in_child();
   swap::forget_solid_in_child();
   swap::forget_ordered_in_child();

@@ -188,7 +188,10 @@ void tell_want(int gpu) {
   if (gpus[gpu].phase == Phase::closed) events::times().begin_wait(gpu);
   wire::Want message;
   message.ordinal = static_cast<wire::u32>(gpu);
-  if (connection::send(message) != connection::Outcome::done) wanted[gpu].store(false);
+  // One that the daemon was not told of opens by itself, when what it reaches has come.
+  const bool is_told =
+      !gpus[gpu].unserved && connection::send(message) == connection::Outcome::done;
+  if (!is_told) wanted[gpu].store(false);
 }
 
 void set_gate_bounded() {

@@ -215,7 +215,7 @@ void tell_usage(std::int64_t now_ns) {
   if (now_ns - last_usage_ns < kSecond_ns) return;
   last_usage_ns = now_ns;
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
-    if (gpus[gpu].phase == Phase::unused || gpus[gpu].phase == Phase::free) continue;
+    if (!is_shared_out(gpus[gpu]) || gpus[gpu].unserved) continue;
     wire::Usage message;
     message.ordinal = static_cast<wire::u32>(gpu);
     message.memory_bytes = memory::allocated_on(gpu);

@@ -6,6 +6,7 @@
 
 #include "interposer/events/event_times.h"
 #include "interposer/flow/flow.h"
+#include "interposer/memory/graph_room.h"
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/peers.h"
 #include "interposer/memory/swap/rooms.h"
@@ -87,8 +88,9 @@ bool is_way_awaited() {
 void finish_quickly(int gpu) {
   const bool outside = gate::wait_until_outside(kQuickWait_ns);
   const flow::Look look = outside ? look_at(gpu) : flow::Look{};
-  // A client that is asked to close while it is idle needs no thread for it.
-  const bool done = look.done && look.certain;
+  // A client that is asked to close while it is idle needs no thread for it, unless there is
+  // something else to be done that takes long.
+  const bool done = look.done && look.certain && !memory::graphs::needs_trim(gpu);
   if (done) swap::make_room_if_above(gpu);
   const os::FutexGuard guard(lock);
   if (gpus[gpu].phase != Phase::draining) return;  // a fault was found

@@ -9,7 +9,6 @@
 #include "interposer/memory/swap/known.h"
 #include "interposer/memory/swap/presence.h"
 #include "interposer/memory/swap/rooms.h"
-#include "interposer/session/captures.h"
 #include "interposer/session/make_way.h"
 #include "interposer/session/memory.h"
 #include "interposer/session/thread.h"
@@ -68,7 +67,7 @@ class Mover {
   }
   // What was in the way may have ended by itself.
   bool need_not_stay() const {
-    const bool is_over = session::ClosedGates(session::Owner{gpu_}).is_so() && !captures::is_any();
+    const bool is_over = session::ClosedGates(session::Owner{gpu_}).is_so() && !is_kept();
     return is_over || os::monotonic_ns() >= stays_until_ns_;
   }
   void stay(std::int64_t until_ns) {
@@ -112,9 +111,7 @@ class Mover {
     const os::FutexGuard guard(lock);
     if (rooms[gpu_].is_faulted) return false;
     const vmm::Need need = need_of(regions.sums(gpu_));
-    // Calls that are captured pass a closed gate, and the driver looks at what they name.
-    const bool is_kept = captures::keep_memory(os::monotonic_ns()) || is_captured_inside();
-    const bool may_leave = closed.is_so() && !is_kept;
+    const bool may_leave = closed.is_so() && !is_kept();
     is_in_the_way_ = need.out > 0 && !may_leave;
     const Direction direction = need.out > 0 && may_leave ? Direction::out : Direction::in;
     if (in_flight_ > 0 && direction != direction_) return false;

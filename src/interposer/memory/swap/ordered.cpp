@@ -8,7 +8,6 @@
 #include "interposer/memory/swap/ordered_streams.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/resolve/libc.h"
-#include "interposer/session/contexts.h"
 #include "interposer/session/memory.h"
 
 namespace nvs::interposer::swap {
@@ -28,12 +27,6 @@ constexpr std::int64_t kPatience_ns = 20'000'000'000;
 // were met meanwhile. It is found again, but not for ever.
 constexpr int kFindsMax = 100;
 
-// Not the stream's own context where that is a green one.
-std::uint64_t owner_of(const StreamPlace& place) {
-  const auto context = reinterpret_cast<CUcontext>(place.context);
-  return memory::number_of(contexts::owner_for(context, place.device));
-}
-
 enum class Search : std::uint8_t { found, nothing, look_first, not_ours };
 
 // An idle block. What other streams have freed is only known after a look.
@@ -43,7 +36,7 @@ Search search(const StreamPlace& place, std::uint64_t pool_handle, std::uint64_t
   HeapPool* pool = stream_heap.find_pool(pool_handle);
   if (pool == nullptr || pool->device != place.device) return Search::not_ours;
   const HeapStream* stream = stream_heap.find_stream(place.key);
-  const HeapBlock* block = stream_heap.take(pool, owner_of(place), stream, bytes);
+  const HeapBlock* block = stream_heap.take(pool, place.context, stream, bytes);
   if (block == nullptr) return pool->waiting != 0 ? Search::look_first : Search::nothing;
   base = block->base;
   note_surplus();
@@ -91,7 +84,7 @@ bool make_space(std::uint64_t pool, std::uint64_t bytes) {
 bool write_down(const StreamPlace& place, std::uint64_t pool, std::uint64_t base,
                 std::uint64_t bytes) {
   const os::FutexGuard guard(lock);
-  const vmm::SpanOwner owner{owner_of(place), place.device};
+  const vmm::SpanOwner owner{place.context, place.device};
   const HeapBlock* block =
       stream_heap.add(base, bytes_at(base), bytes, owner, stream_heap.find_pool(pool));
   if (block == nullptr) end_allocation(base);
@@ -102,7 +95,7 @@ bool write_down(const StreamPlace& place, std::uint64_t pool, std::uint64_t base
 Got allocate_new(const StreamPlace& place, std::uint64_t pool, std::uint64_t bytes,
                  std::uint64_t& base) {
   if (!make_space(pool, bytes)) return Got::nothing;
-  const Got got = allocate_in({owner_of(place), place.device}, bytes, vmm::RegionKind::async, base);
+  const Got got = allocate_in({place.context, place.device}, bytes, vmm::RegionKind::async, base);
   if (got != Got::memory) return got;
   return write_down(place, pool, base, bytes) ? Got::memory : Got::native;
 }
@@ -184,7 +177,7 @@ Got allocate_ordered(const Ordered& wanted, Allocated& made, memory::Reservation
   if (!reserved.take(device, wanted.bytes)) return Got::nothing;
   if (!know_pools_of(place.device)) return Got::native;
   const std::uint64_t pool = wanted.pool != 0 ? wanted.pool : current_pool(place.device);
-  made = {0, wanted.bytes, owner_of(place), place.device, pool};
+  made = {0, wanted.bytes, place.context, place.device, pool};
   switch (search_well(place, pool, wanted.bytes, made.base)) {
     case Search::found:
       return Got::memory;

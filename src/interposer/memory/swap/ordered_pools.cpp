@@ -57,10 +57,6 @@ bool is_ours(const CUmemPoolProps& props) {
          props.location.type == CU_MEM_LOCATION_TYPE_DEVICE && is_gpu(props.location.id);
 }
 
-int device_of(const CUmemLocation& location) {
-  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : memory::kHostDevice;
-}
-
 void ask_for_defaults() {
   const auto count = real<Row::cuDeviceGetCount>();
   const auto ask = real<Row::cuDeviceGetDefaultMemPool>();
@@ -102,7 +98,7 @@ void pool_created(std::uint64_t pool, const CUmemPoolProps& props) {
   if (is_ours(props)) {
     write_down(pool, props.location.id, 0, props.maxSize);
   } else {
-    write_down_drivers({pool, device_of(props.location), props.maxSize != 0});
+    write_down_drivers({pool, memory::device_at(props.location), props.maxSize != 0});
   }
 }
 

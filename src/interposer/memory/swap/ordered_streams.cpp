@@ -7,6 +7,7 @@
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/resolve/libc.h"
+#include "interposer/session/contexts.h"
 #include "interposer/session/memory.h"
 
 namespace nvs::interposer::swap {
@@ -43,6 +44,12 @@ bool is_known(StreamPlace& place) {
   place.context = stream->owner.context;
   place.device = stream->owner.device;
   return true;
+}
+
+// Not the stream's own context where that is a green one.
+std::uint64_t owner_of(const StreamPlace& place) {
+  const auto context = reinterpret_cast<CUcontext>(place.context);
+  return memory::number_of(contexts::owner_for(context, place.device));
 }
 
 struct Events {
@@ -84,6 +91,7 @@ CUresult learn(StreamPlace& place) {
   const InContext current(reinterpret_cast<CUcontext>(place.context));
   if (!current.is_set()) return CUDA_ERROR_INVALID_CONTEXT;
   place.device = memory::current_device();
+  place.context = owner_of(place);  // events and blocks go with that one
   Events events{};
   const CUresult made = make_events(events);
   if (made != CUDA_SUCCESS) return made;

@@ -12,7 +12,7 @@ namespace nvs::interposer::swap {
 
 struct StreamPlace {
   vmm::StreamKey key;
-  std::uint64_t context = 0;
+  std::uint64_t context = 0;  // with which it ends: not its own where that is a green one
   int device = -1;
 };
 

@@ -6,6 +6,7 @@
 #include "interposer/exports/real.h"
 #include "interposer/gate/inside.h"
 #include "interposer/memory/swap/rooms.h"
+#include "interposer/session/memory.h"
 
 namespace nvs::interposer::swap {
 namespace {
@@ -82,7 +83,6 @@ void drop_pair(ContextPair& gone) {
   for (const ContextPair& pair : pairs) {
     if (pair.is_on(owner, user)) return;
   }
-  crossers[owner].fetch_or(1U << user);  // what it was given before may still run
   peers[owner].fetch_and(~(1U << user));
   if ((lasting[owner].load() & (1U << user)) != 0) return;
   set_access(owner, user, CU_MEM_ACCESS_FLAGS_PROT_NONE);
@@ -134,12 +134,19 @@ void pool_enabled(int owner, int user) {
   if (is_pair(owner, user)) with_lock_inside([&] { give_access(lasting, owner, user); });
 }
 
+// What the context was given before may still run, though others of its GPU keep their access, or
+// end, before it is done. On a GPU that stands still nothing does, and nobody would drain it again.
 void peer_disabled(const PeerContext& owner, const PeerContext& user) {
+  if (!is_pair(owner.device, user.device)) return;
+  const bool is_done = session::ClosedGates(1U << user.device).is_so();
   const os::FutexGuard guard(lock);
   ContextPair* const pair = find_pair(owner.context, user.context);
-  if (pair != nullptr && pair->owner != 0) drop_pair(*pair);
+  if (pair == nullptr || pair->owner == 0) return;
+  if (!is_done) crossers[owner.device].fetch_or(1U << user.device);
+  drop_pair(*pair);
 }
 
+// With it ends what it was given.
 void peer_ended(std::uint64_t context) {
   const os::FutexGuard guard(lock);
   for (ContextPair& pair : pairs) {

@@ -7,14 +7,20 @@
 
 namespace nvs::interposer::swap {
 
-// Until all memory of the process is on these GPUs, one bit each; the daemon is told that somebody
-// wants it. From then on nothing leaves before leave_captured().
-void enter_captured(std::uint32_t gpus);
-void leave_captured();
+// A GPU of which some memory is not there, and may not be because its gate is closed.
+struct Missing {
+  int gpu;  // -1: none
+  std::uint32_t changes;
+};
 
-// With the lock held.
-bool is_captured_inside();
+// For a thread that is marked as inside such a call: if none is missing, nothing leaves before the
+// mark is cleared.
+Missing find_missing();
+// The daemon is told that somebody wants it. For a thread that is not marked.
+void wait_for(const Missing& missing);
 
-void forget_captured_in_child();
+// Whether captures, or such calls, keep the memory of the process where it is. A no holds as long
+// as the lock is held.
+bool is_kept();
 
 }  // namespace nvs::interposer::swap
