@@ -109,7 +109,8 @@ TEST(Quick, RecoverGoesThroughAllFaults) {
       "Something happens to one of two tenants: the other gets nothing done for: ";
   for (const char* fault :
        {"SIGKILL in its window", "SIGKILL out of its window", "SIGSTOP in its window",
-        "a third sends 10,000 messages a second", "its drain cannot complete"}) {
+        "under a CPU limit of a tenth", "a third sends 10,000 messages a second",
+        "its drain cannot complete"}) {
     EXPECT_GT(value(outcome, section + fault), 0);
   }
   EXPECT_GT(value(outcome,
