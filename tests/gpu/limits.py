@@ -28,11 +28,12 @@ RUN = "6c696d697473"  # both processes are of one tenant
 
 
 class Told:
-    """A process of limited.py."""
+    """A process that does as it is told, line by line: limited.py, or one like it."""
 
-    def __init__(self, python, environment):
+    def __init__(self, python, environment, program=PROGRAM):
+        self.name = program.name
         pipe = subprocess.PIPE
-        command = [python, str(PROGRAM)]
+        command = [python, str(program)]
         self.process = subprocess.Popen(
             command, env=environment, stdin=pipe, stdout=pipe, text=True
         )
@@ -41,13 +42,13 @@ class Told:
     def answer(self):
         line = self.process.stdout.readline()
         if not line:
-            raise ValueError(f"limited.py ended with {self.process.wait()}")
+            raise ValueError(f"{self.name} ended with {self.process.wait()}")
         return line.strip()
 
     def expect(self, word):
         answer = self.answer()
         if answer != word:
-            raise ValueError(f"limited.py says {answer!r}, not {word!r}")
+            raise ValueError(f"{self.name} says {answer!r}, not {word!r}")
 
     def say(self, line):
         self.process.stdin.write(line + "\n")
