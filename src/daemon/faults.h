@@ -26,8 +26,11 @@ inline constexpr Fault kUnidentified{wire::GoodbyeReason::garbage,
 inline constexpr Fault kFlood{wire::GoodbyeReason::garbage, "it sends too many messages a second"};
 inline constexpr Fault kTooManyFiles{wire::GoodbyeReason::garbage,
                                      "it passes descriptors that nobody asked for"};
-inline constexpr Fault kFileFlood{wire::GoodbyeReason::garbage,
-                                  "its container or user passes too many descriptors a second"};
+inline constexpr Fault kOriginFilesTooMany{
+    wire::GoodbyeReason::too_many,
+    "its container or user has passed too many descriptors that take long to close"};
+inline constexpr Fault kNoNumberForFile{wire::GoodbyeReason::too_many,
+                                        "the daemon cannot have the descriptor that it passes"};
 inline constexpr Fault kStopping{wire::GoodbyeReason::stopping, "the daemon stops"};
 
 inline wire::Goodbye goodbye_of(const Fault& fault) {

@@ -14,7 +14,7 @@ import time
 import unittest
 
 from daemon_case import DaemonCase
-from wire_client import GOODBYE_GARBAGE, GOODBYE_TOO_MANY, encode
+from wire_client import GOODBYE_GARBAGE, GOODBYE_TOO_MANY, HEADER, VERSION, encode
 
 TOKEN = b"0123456789abcdef"
 ORIGIN_CLIENTS_MAX = 1024  # kOriginClientsMax
@@ -74,6 +74,21 @@ class HostileFiles(DaemonCase):
         self.daemon.process.send_signal(signal.SIGCONT)
         client.expect("Goodbye", reason=GOODBYE_GARBAGE)
         self.check_others_go_on()
+
+    def test_only_one_message_brings_one_and_only_of_who_is_known(self):
+        unknown = HEADER.pack(VERSION + 1, 60000, HEADER.size)
+        share = encode("ShareMemory", token=TOKEN, count=1, bytes=1 << 21)
+        for client, packet in (
+            (self.tenant(2), unknown),
+            (self.tenant(3), encode("Ping", number=5)),
+            (self.connect(), unknown),
+            (self.connect(), share),
+        ):
+            socket.send_fds(client.socket, [packet], [self.other.socket.fileno()])
+            client.expect("Goodbye", reason=GOODBYE_GARBAGE)
+        newer = self.tenant(4)
+        newer.send_bytes(unknown)
+        newer.ping(1)
 
     def test_nor_many_of_them(self):
         """As many as a packet can bring, of several clients; the daemon has none of them after."""

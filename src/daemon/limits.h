@@ -21,10 +21,9 @@ inline constexpr std::size_t kTenantClientsMax = 1024;
 // Programs that use a GPU begin more slowly.
 inline constexpr std::size_t kOriginClientsMax = kTenantClientsMax;
 inline constexpr std::int64_t kVisitsPerSecond = 50;
-// Descriptors that they pass, beyond so many at once: what is not kept has to be closed, and each
-// may take some 50 us of a thread.
-inline constexpr std::int64_t kFilesPerSecond = 2000;
-inline constexpr std::int64_t kFilesAtOnce = 2 * std::int64_t{wire::kSharedChunksMax};
+// Descriptors that they passed and that are not closed yet: those that are kept, and as many again
+// as many processes of a job may pass at once. To close one can take as long as they like.
+inline constexpr std::size_t kOriginFilesMax = 4 * std::size_t{wire::kSharedChunksMax};
 // Those that have gone are kept in mind until there are so many.
 inline constexpr std::size_t kOriginsKept = 64;
 // Each may be a tenant of its own, and those have the file of their account; and a copy of shared

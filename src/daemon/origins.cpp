@@ -11,16 +11,6 @@ namespace {
 
 constexpr Duration kPrice = Duration::from_s(1) / kVisitsPerSecond;
 constexpr Duration kBurst = kPrice * static_cast<std::int64_t>(kOriginClientsMax);
-constexpr Duration kFilePrice = Duration::from_s(1) / kFilesPerSecond;
-constexpr Duration kFileBurst = kFilePrice * kFilesAtOnce;
-
-// False: it cannot be paid yet.
-bool pay(Instant& paid_until, Instant now, Duration price, Duration burst) {
-  const Instant paid = std::max(paid_until, now - burst) + price;
-  if (paid > now) return false;
-  paid_until = paid;
-  return true;
-}
 
 }  // namespace
 
@@ -34,7 +24,9 @@ Origins::Answer Origins::enter(const std::string& origin, Instant now) {
   forget_the_settled(now);
   Entry& entry = entries_[origin];
   if (entry.clients >= kOriginClientsMax) return Answer::too_many;
-  if (!pay(entry.paid_until, now, kPrice, kBurst)) return Answer::too_often;
+  const Instant paid_until = std::max(entry.paid_until, now - kBurst) + kPrice;
+  if (paid_until > now) return Answer::too_often;
+  entry.paid_until = paid_until;
   ++entry.clients;
   return Answer::welcome;
 }
@@ -47,9 +39,11 @@ void Origins::leave(const std::string& origin, Instant now) {
   forget_the_settled(now);
 }
 
-bool Origins::pass_file(const std::string& origin, Instant now) {
-  if (origin.empty()) return true;
-  return pay(entries_[origin].files_paid_until, now, kFilePrice, kFileBurst);
+std::optional<os::ForeignFile::Ticket> Origins::take_ticket(const std::string& origin) {
+  if (origin.empty()) return os::ForeignFile::Ticket{};
+  const Entry& entry = entries_[origin];
+  if (static_cast<std::size_t>(entry.ticket.use_count()) > kOriginFilesMax) return std::nullopt;
+  return entry.ticket;
 }
 
 // Nothing is left to remember of one that has gone and had not come often.
@@ -57,9 +51,9 @@ void Origins::forget_the_settled(Instant now) {
   if (entries_.size() <= kOriginsKept) return;
   for (auto next = entries_.begin(); next != entries_.end();) {
     const auto entry = next++;
-    const bool settled = entry->second.paid_until <= now - kBurst &&
-                         entry->second.files_paid_until <= now - kFileBurst;
-    if (entry->second.clients == 0 && settled) entries_.erase(entry);
+    const bool settled = entry->second.paid_until <= now - kBurst;
+    const bool has_files = entry->second.ticket.use_count() > 1;
+    if (entry->second.clients == 0 && settled && !has_files) entries_.erase(entry);
   }
 }
 

@@ -6,12 +6,15 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include <sys/types.h>
 
 #include "base/instant.h"
 #include "daemon/identity.h"
+#include "os/foreign_file.h"
 
 namespace nvs::daemon {
 
@@ -25,16 +28,18 @@ class Origins {
   // Whoever is welcome has a place until it leaves.
   Answer enter(const std::string& origin, Instant now);
   void leave(const std::string& origin, Instant now);
-  // One of its clients passes a descriptor. False: they have passed too many lately.
-  bool pass_file(const std::string& origin, Instant now);
+  // For a descriptor that one of its clients passes, until that is closed. Nothing: too many of
+  // them are open.
+  std::optional<os::ForeignFile::Ticket> take_ticket(const std::string& origin);
 
   std::size_t count() const { return entries_.size(); }
 
  private:
   struct Entry {
     std::size_t clients = 0;
-    Instant paid_until;        // up to here, those who came are paid for
-    Instant files_paid_until;  // and what they passed
+    Instant paid_until;  // up to here, those who came are paid for
+    // As many more have it as descriptors that were passed are open.
+    std::shared_ptr<const char> ticket = std::make_shared<char>();
   };
   void forget_the_settled(Instant now);
 

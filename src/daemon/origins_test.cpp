@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/origins.h"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "daemon/limits.h"
@@ -42,16 +44,30 @@ TEST_F(OriginsTest, WhoComesAgainAndAgainIsSlowedDown) {
   EXPECT_EQ(origins_.enter("user:1", soon), Answer::too_often) << "a refusal costs nothing more";
 }
 
-TEST_F(OriginsTest, WhoPassesManyDescriptorsIsSlowedDown) {
-  for (std::int64_t i = 0; i < kFilesAtOnce; ++i) {
-    ASSERT_TRUE(origins_.pass_file("user:1", kLater)) << i;
+TEST_F(OriginsTest, WhoPassesDescriptorsThatStayOpenGetsNoMoreIn) {
+  std::vector<os::ForeignFile::Ticket> open;
+  for (std::size_t i = 0; i < kOriginFilesMax; ++i) {
+    auto ticket = origins_.take_ticket("user:1");
+    ASSERT_TRUE(ticket) << i;
+    open.push_back(std::move(*ticket));
   }
-  EXPECT_FALSE(origins_.pass_file("user:1", kLater));
-  EXPECT_TRUE(origins_.pass_file("user:2", kLater));
-  EXPECT_TRUE(origins_.pass_file("", kLater)) << "root is not counted";
-  const Instant soon = kLater + Duration::from_s(1) / kFilesPerSecond;
-  EXPECT_TRUE(origins_.pass_file("user:1", soon));
-  EXPECT_FALSE(origins_.pass_file("user:1", soon));
+  EXPECT_FALSE(origins_.take_ticket("user:1"));
+  EXPECT_TRUE(origins_.take_ticket("user:2"));
+  EXPECT_TRUE(origins_.take_ticket("")) << "root is not counted";
+  open.pop_back();
+  EXPECT_TRUE(origins_.take_ticket("user:1"));
+}
+
+TEST_F(OriginsTest, WhoHasDescriptorsOpenIsKeptInMind) {
+  const auto open = origins_.take_ticket("user:0");
+  for (std::size_t i = 0; i < 2 * kOriginsKept; ++i) {
+    const std::string origin = "user:" + std::to_string(i + 1);
+    ASSERT_EQ(origins_.enter(origin, kLater), Answer::welcome);
+    origins_.leave(origin, kLater);
+  }
+  const Instant much_later = kLater + Duration::from_s(3600);
+  ASSERT_EQ(origins_.enter("user:1", much_later), Answer::welcome);
+  EXPECT_EQ(origins_.count(), 2U) << "and who has just come";
 }
 
 TEST_F(OriginsTest, WhoCouldEndTheDaemonIsNotCounted) {

@@ -13,7 +13,7 @@
 namespace nvs::daemon {
 
 Session::Session(core::ClientId id, UniqueFd fd, Instant now)
-    : id_(id), fd_(std::move(fd)), budget_(now) {
+    : id_(id), fd_(std::move(fd), os::ForeignFile::Kind::our_socket), budget_(now) {
   gpus_.fill(kUnnamed);
   ordinals_.fill(kUnnamed);
 }

@@ -131,14 +131,16 @@ void Sessions::on_socket(Connection& connection, std::uint32_t events) {
 // brings descriptors that it should not is never taken: they go with the connection.
 void Sessions::read_packet(Connection& connection) {
   alignas(8) std::byte packet[wire::kPacketMax];
-  os::PassedFiles passed;
+  bool brings_files = false;
   const int socket = connection.session.fd();
-  const os::Moved moved = os::peek_packet(socket, packet, sizeof packet, passed);
-  os::ForeignFile file{std::move(passed.files[0])};
-  const os::ForeignFile second{std::move(passed.files[1])};
+  const os::Moved moved = os::peek_packet(socket, packet, sizeof packet, brings_files);
   if (moved.outcome == os::Transfer::not_now) return;
   if (moved.outcome == os::Transfer::closed) return close_gone(connection, "closed its connection");
-  if (second || !passed.are_all) return close_for(connection, kTooManyFiles);
+  os::ForeignFile file;
+  if (brings_files) {
+    const Verdict verdict = look_at_file(connection, packet, moved.bytes, file);
+    if (verdict) return close_for(connection, *verdict);
+  }
   os::drop_packet(socket);
   if (!connection.session.take_message(loop_.now())) return close_for(connection, kFlood);
   const Verdict verdict = take_packet(connection, packet, moved.bytes, std::move(file));
@@ -146,13 +148,28 @@ void Sessions::read_packet(Connection& connection) {
   after_output(connection);
 }
 
+// The one that may come with the packet, which is still in the socket.
+Verdict Sessions::look_at_file(const Connection& connection, const void* packet, std::size_t size,
+                               os::ForeignFile& file) {
+  std::optional<wire::Type> type;
+  if (const Verdict verdict = check_packet(packet, size, type)) return verdict;
+  if (type != wire::Type::ShareMemory || !connection.tenant) return kTooManyFiles;
+  const auto ticket = origins_.take_ticket(connection.origin);
+  if (!ticket) return kOriginFilesTooMany;
+  os::FirstFiles passed = os::peek_files(connection.session.fd());
+  file = os::ForeignFile{std::move(passed[0])};
+  os::ForeignFile second{std::move(passed[1])};
+  file.keep(*ticket);
+  second.keep(*ticket);
+  if (second) return kTooManyFiles;
+  return file ? std::nullopt : Verdict(kNoNumberForFile);
+}
+
 Verdict Sessions::take_packet(Connection& connection, const void* packet, std::size_t size,
                               os::ForeignFile file) {
   std::optional<wire::Type> type;
   const Verdict verdict = check_packet(packet, size, type);
   if (verdict || !type) return verdict;
-  if (file && *type != wire::Type::ShareMemory) return kTooManyFiles;
-  if (file && !origins_.pass_file(connection.origin, loop_.now())) return kFileFlood;
   if (!connection.tenant) return take_hello(connection, *type, packet, size);
   if (SharedMemory::is_for_it(*type)) {
     const SharedMemory::Sender sender{connection.session, *connection.tenant, connection.origin};

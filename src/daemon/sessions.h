@@ -92,6 +92,8 @@ class Sessions {
 
   void on_socket(Connection& connection, std::uint32_t events);
   void read_packet(Connection& connection);
+  Verdict look_at_file(const Connection& connection, const void* packet, std::size_t size,
+                       os::ForeignFile& file);
   Verdict take_packet(Connection& connection, const void* packet, std::size_t size,
                       os::ForeignFile file);
   Verdict take_hello(Connection& connection, wire::Type type, const void* packet, std::size_t size);

@@ -33,7 +33,7 @@ bool Sessions::close_entrance() {
 // Connections that were never accepted go with it, and what strangers have sent on them.
 void Sessions::let_go_of_listener() {
   if (listener_) ::shutdown(listener_.get(), SHUT_RD);
-  os::ForeignFile{std::move(listener_)}.reset();
+  os::ForeignFile{std::move(listener_), os::ForeignFile::Kind::our_socket}.reset();
 }
 
 }  // namespace nvs::daemon

@@ -20,7 +20,7 @@ GOODBYE_VERSION, GOODBYE_GARBAGE, GOODBYE_TOO_MANY, GOODBYE_STOPPING = 1, 2, 3, 
 # Only a test that fails waits so long.
 PATIENCE_S = 60
 _ROW = re.compile(r"^NVS_(MESSAGE|FIELD|TEXT|BYTES)\(([^)]*)\)")
-_HEADER = struct.Struct("<HHI")
+HEADER = struct.Struct("<HHI")
 
 
 class Shape(NamedTuple):
@@ -66,14 +66,14 @@ def encode(name, version=VERSION, **given):
     values = [given.pop(field, b"" if code.endswith("s") else 0) for field, code in shape.fields]
     assert not given, f"{name} has no {list(given)}"
     body = shape.struct.pack(*values)
-    return _HEADER.pack(version, shape.number, _HEADER.size + len(body)) + body
+    return HEADER.pack(version, shape.number, HEADER.size + len(body)) + body
 
 
 def decode(packet):
-    _, number, length = _HEADER.unpack_from(packet)
+    _, number, length = HEADER.unpack_from(packet)
     assert length == len(packet), f"a length of {length} in a packet of {len(packet)}"
     name = NAMES[number]
-    values = SHAPES[name].struct.unpack(packet[_HEADER.size :])
+    values = SHAPES[name].struct.unpack(packet[HEADER.size :])
     fields = {}
     for (field, code), value in zip(SHAPES[name].fields, values):
         is_text = code.endswith("s") and field not in ("uuid", "token")

@@ -70,28 +70,32 @@ class AllBlocked {
 
 class Closer {
  public:
-  void close(UniqueFd fd) {
+  void close(UniqueFd fd, ForeignFile::Ticket ticket) {
     const std::unique_lock lock(mutex_);
     if (!is_started_) start();
-    waiting_.push_back(std::move(fd));
+    waiting_.push_back({std::move(ticket), std::move(fd)});
     wake_.notify_all();
   }
 
   void wait_until_closed() {
     std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return waiting_.empty() && !is_any_closing(); });
+    done_.wait(lock, [this] { return waiting_.empty() && closing() == 0; });
   }
 
  private:
+  struct Waiting {
+    ForeignFile::Ticket ticket;  // declared first: it is given back after the descriptor
+    UniqueFd fd;
+  };
   struct Worker {
     pthread_t thread{};
     bool is_closing = false;
     Clock::time_point since;  // if so
   };
 
-  bool is_any_closing() const {
-    return std::any_of(workers_.begin(), workers_.end(),
-                       [](const auto& one) { return one->is_closing; });
+  std::ptrdiff_t closing() const {
+    return std::count_if(workers_.begin(), workers_.end(),
+                         [](const auto& one) { return one->is_closing; });
   }
 
   // With the lock held. If there is no thread to be had, whoever closes something next tries again.
@@ -131,13 +135,14 @@ class Closer {
     std::unique_lock lock(mutex_);
     while (true) {
       wake_.wait(lock, [this] { return !waiting_.empty(); });
-      UniqueFd fd = std::move(waiting_.front());
+      Waiting one = std::move(waiting_.front());
       waiting_.pop_front();
       me.is_closing = true;
       me.since = Clock::now();
       lock.unlock();
-      end_lingering(fd.get());
-      fd.reset();
+      end_lingering(one.fd.get());
+      one.fd.reset();
+      one.ticket.reset();
       lock.lock();
       me.is_closing = false;
       done_.notify_all();
@@ -148,7 +153,7 @@ class Closer {
     be_called("close-files-2");
     std::unique_lock lock(mutex_);
     while (true) {
-      wake_.wait(lock, [this] { return is_any_closing() || !waiting_.empty(); });
+      wake_.wait(lock, [this] { return closing() != 0 || !waiting_.empty(); });
       const Clock::duration patience = interrupt_those_that_are();
       lock.unlock();
       std::this_thread::sleep_for(patience);
@@ -161,7 +166,7 @@ class Closer {
     const Clock::time_point now = Clock::now();
     bool is_urgent = waiting_.size() > kMuch;
     const auto most = is_urgent ? Clock::duration(kImpatience) : Clock::duration(kPatience);
-    std::size_t stuck = 0;
+    std::ptrdiff_t stuck = 0;
     for (const auto& one : workers_) {
       const Clock::duration span = one->is_closing ? now - one->since : Clock::duration{};
       if (span < most) continue;
@@ -172,34 +177,40 @@ class Closer {
         is_urgent = true;
       }
     }
-    if (stuck == workers_.size()) {
-      if (stuck < kWorkersMax && !waiting_.empty()) add_worker();
-      return kStuckLook;
-    }
+    const bool is_more_to_do = !waiting_.empty();
+    const bool is_any_free = stuck < static_cast<std::ptrdiff_t>(workers_.size());
+    if (is_more_to_do && !is_any_free && workers_.size() < kWorkersMax) add_worker();
+    // Those that are stuck are asked now and then, unless others are in their way as well.
+    if (stuck > 0 && stuck == closing() && !(is_more_to_do && is_any_free)) return kStuckLook;
     return is_urgent ? Clock::duration(kImpatience) : Clock::duration(kPatience);
   }
 
   std::mutex mutex_;              // of all below
   std::condition_variable wake_;  // there is something to close
   std::condition_variable done_;  // something was closed
-  std::deque<UniqueFd> waiting_;
+  std::deque<Waiting> waiting_;
   std::vector<std::unique_ptr<Worker>> workers_;
   bool is_started_ = false;
 };
 
 // Its threads never end, so it is never destroyed: it goes with the process, whose end waits for no
 // descriptor.
-Closer& closer() {
-  static Closer* const one = new Closer;
-  return *one;
+Closer& closer(ForeignFile::Kind kind) {
+  static Closer* const of_passed = new Closer;
+  static Closer* const of_our_sockets = new Closer;
+  return kind == ForeignFile::Kind::passed ? *of_passed : *of_our_sockets;
 }
 
 }  // namespace
 
 void ForeignFile::reset() {
-  if (fd_) closer().close(std::move(fd_));
+  if (fd_) closer(kind_).close(std::move(fd_), std::move(ticket_));
+  ticket_.reset();
 }
 
-void wait_until_closed() { closer().wait_until_closed(); }
+void wait_until_closed() {
+  closer(ForeignFile::Kind::our_socket).wait_until_closed();  // which may bring others
+  closer(ForeignFile::Kind::passed).wait_until_closed();
+}
 
 }  // namespace nvs::os

@@ -135,31 +135,38 @@ Moved receive_with_file(int fd, void* data, std::size_t size, UniqueFd& file) {
   return unless_ended(outcome_of_call(result));
 }
 
-Moved peek_packet(int fd, void* data, std::size_t size, PassedFiles& files) {
-  constexpr std::size_t kRoom = std::tuple_size_v<decltype(files.files)>;
-  alignas(cmsghdr) char buffer[CMSG_SPACE(kRoom * sizeof(int))];
+Moved peek_packet(int fd, void* data, std::size_t size, bool& brings_files) {
   iovec part{data, size};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  const ssize_t result = ::recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT | MSG_TRUNC);
+  brings_files = result >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
+  return unless_ended(outcome_of(result, errno));
+}
+
+FirstFiles peek_files(int fd) {
+  FirstFiles files;
+  alignas(cmsghdr) char buffer[CMSG_SPACE(std::tuple_size_v<FirstFiles> * sizeof(int))];
+  char first = 0;
+  iovec part{&first, sizeof first};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = buffer;
   message.msg_controllen = sizeof buffer;
-  const ssize_t result =
-      ::recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-  const Moved moved = unless_ended(outcome_of(result, errno));
-  if (result < 0) return moved;
-  files.are_all = (message.msg_flags & MSG_CTRUNC) == 0;
+  if (::recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0) return files;
   const cmsghdr* head = CMSG_FIRSTHDR(&message);
   if (head == nullptr || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) {
-    return moved;
+    return files;
   }
   const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-  for (std::size_t i = 0; i < std::min(count, kRoom); ++i) {
+  for (std::size_t i = 0; i < std::min(count, files.size()); ++i) {
     int number = -1;
     std::memcpy(&number, CMSG_DATA(head) + i * sizeof number, sizeof number);
-    files.files[i].reset(number);
+    files[i].reset(number);
   }
-  return moved;
+  return files;
 }
 
 void drop_packet(int fd) {

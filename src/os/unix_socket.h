@@ -64,15 +64,14 @@ Moved send_with_file(int fd, const void* data, std::size_t size, int file);
 // the rest are closed.
 Moved receive_with_file(int fd, void* data, std::size_t size, UniqueFd& file);
 
-// Copies of what a packet brings, if strangers may have sent it. A packet that is taken goes with
-// all its descriptors, and if nobody else has one it is closed there and then, which may take long:
-// only packets whose descriptors are all here, or go to ForeignFile with the socket, are harmless.
-struct PassedFiles {
-  std::array<UniqueFd, 2> files;  // the first ones
-  bool are_all = true;            // false: there are more, or the system has no number for one
-};
-// The next packet, which stays where it is.
-Moved peek_packet(int fd, void* data, std::size_t size, PassedFiles& files);
+// The next packet, which stays where it is, and whether it brings descriptors. None is made here: a
+// stranger's may take as long to close as that one likes.
+Moved peek_packet(int fd, void* data, std::size_t size, bool& brings_files);
+// Copies of the first two that it brings, empty where there is none, or the system has no number
+// for it. If there is a second one, or none, the packet must not be dropped: those that are nowhere
+// else are closed with it, there and then. They go to ForeignFile, and so does the socket.
+using FirstFiles = std::array<UniqueFd, 2>;
+FirstFiles peek_files(int fd);
 // Takes it away.
 void drop_packet(int fd);
 

@@ -103,29 +103,32 @@ TEST_F(UnixSocketTest, APacketIsLookedAtBeforeItIsTaken) {
   ASSERT_EQ(send(pair.a.get(), "de", 2).outcome, Transfer::done);
   send_three(pair.a.get());
   const std::ptrdiff_t before = open_files();
+  bool brings_files = false;
   for (int i = 0; i < 2; ++i) {
-    PassedFiles one;
-    EXPECT_EQ(peek_packet(pair.b.get(), buffer_, 2, one).bytes, 3U) << "its length, though cut";
-    EXPECT_TRUE(one.files[0]);
-    EXPECT_FALSE(one.files[1]);
-    EXPECT_TRUE(one.are_all);
+    EXPECT_EQ(peek_packet(pair.b.get(), buffer_, 2, brings_files).bytes, 3U)
+        << "its length, though cut";
+    EXPECT_TRUE(brings_files);
+    EXPECT_EQ(open_files(), before);
+    const FirstFiles one = peek_files(pair.b.get());
+    EXPECT_TRUE(one[0]);
+    EXPECT_FALSE(one[1]);
     EXPECT_EQ(open_files(), before + 1);
   }
   drop_packet(pair.b.get());
-  PassedFiles none;
-  EXPECT_EQ(peek_packet(pair.b.get(), buffer_, 4, none).bytes, 2U);
+  EXPECT_EQ(peek_packet(pair.b.get(), buffer_, 4, brings_files).bytes, 2U);
   EXPECT_EQ(std::string(buffer_, 2), "de");
-  EXPECT_FALSE(none.files[0]);
-  EXPECT_TRUE(none.are_all);
+  EXPECT_FALSE(brings_files);
+  EXPECT_FALSE(peek_files(pair.b.get())[0]);
   drop_packet(pair.b.get());
-  PassedFiles three;
-  EXPECT_EQ(peek_packet(pair.b.get(), buffer_, 4, three).bytes, 1U);
-  EXPECT_TRUE(three.files[0]);
-  EXPECT_TRUE(three.files[1]);
-  EXPECT_FALSE(three.are_all);
+  EXPECT_EQ(peek_packet(pair.b.get(), buffer_, 4, brings_files).bytes, 1U);
+  EXPECT_TRUE(brings_files);
+  const FirstFiles three = peek_files(pair.b.get());
+  EXPECT_TRUE(three[0]);
+  EXPECT_TRUE(three[1]);
   EXPECT_EQ(open_files(), before + 2);
   drop_packet(pair.b.get());
-  EXPECT_EQ(peek_packet(pair.b.get(), buffer_, 4, none).outcome, Transfer::not_now);
+  EXPECT_EQ(peek_packet(pair.b.get(), buffer_, 4, brings_files).outcome, Transfer::not_now);
+  EXPECT_FALSE(peek_files(pair.b.get())[0]);
 }
 
 TEST_F(UnixSocketTest, TheEndOfAConnectionIsNotAPacket) {
@@ -136,8 +139,8 @@ TEST_F(UnixSocketTest, TheEndOfAConnectionIsNotAPacket) {
     EXPECT_EQ(receive(pair.a.get(), buffer_, 4).outcome, Transfer::closed);
     UniqueFd file;
     EXPECT_EQ(receive_with_file(pair.a.get(), buffer_, 4, file).outcome, Transfer::closed);
-    PassedFiles files;
-    EXPECT_EQ(peek_packet(pair.a.get(), buffer_, 4, files).outcome, Transfer::closed);
+    bool brings_files = false;
+    EXPECT_EQ(peek_packet(pair.a.get(), buffer_, 4, brings_files).outcome, Transfer::closed);
     EXPECT_EQ(send(pair.a.get(), "x", 1).outcome, Transfer::closed);
   }
 }
