@@ -12,7 +12,8 @@ namespace nvs::cli {
 namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
-constexpr auto kRestartMax = std::chrono::seconds(2);
+// The system starts it again after a second, and it looks for GPUs before it listens.
+constexpr auto kRestartMax = std::chrono::seconds(5);
 
 Presence probe_folder(const std::string& folder) {
   const auto connection = os::connect_unix(tenant_socket(folder), os::SocketKind::packets);

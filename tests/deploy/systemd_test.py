@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNIT = ROOT / "deploy/systemd/nvshare-scheduler.service"
 PROGRAM = "/usr/bin/nvshare-scheduler"
 SHARED_PIECES, SHARED_PART = 8192, 8  # kSharedFilesMax, kSharedFilesPart: docs/library.md
-RESTART_WAIT_S = 2  # how long nvshare run waits for a daemon that is restarted
+RESTART_WAIT_S = 5  # how long nvshare run waits for a daemon that is restarted
 
 
 def seconds(text):
