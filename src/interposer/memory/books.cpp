@@ -191,7 +191,6 @@ void Books::after_fork() {
   for (OwnerRow& row : rows_) row = OwnerRow{};
   totals_ = Counts{};
   for (std::uint64_t& bytes : charged_) bytes = 0;
-  for (std::uint64_t& bytes : graph_bytes_) bytes = 0;
   for (std::uint64_t*& place : kept_at_) place = nullptr;
   pieces_.forget();
 }
@@ -213,7 +212,6 @@ void Books::count(const Record& record, std::uint64_t allocations) {
   add(row.of(record.kind), record.bytes, allocations);
   add(row.all, record.bytes, allocations);
   if (is_ours(record)) add(totals_, record.bytes, allocations);
-  if (std::uint64_t* bytes = graph_bytes_of(record)) *bytes += record.bytes;
 }
 
 void Books::discount(const Record& record) {
@@ -226,7 +224,6 @@ void Books::uncount(const Record& record) {
   subtract(row.of(record.kind), record.bytes);
   subtract(row.all, record.bytes);
   if (is_ours(record)) subtract(totals_, record.bytes);
-  if (std::uint64_t* bytes = graph_bytes_of(record)) *bytes -= record.bytes;
 }
 
 }  // namespace nvs::interposer::memory

@@ -126,9 +126,6 @@ class Books {
   // Takes a record out, whose bytes count on until they are cancelled, or an allocation has them.
   Reserved set_aside(Space space, std::uint64_t id);
   std::uint64_t charged(int device) const;
-  // Bytes of graphs' memory on the account of a device, whoever owns it: its context may be of
-  // another one.
-  std::uint64_t graph_bytes(int device) const;
 
   // Memory that other processes can have too. From now on it counts as a piece of that name, unless
   // it has one already or there is no place for it; the name it has then, or 0.
@@ -167,7 +164,6 @@ class Books {
   int device_of(const Allocation& allocation, std::size_t row) const;
   Record record_of(const Allocation& allocation, std::size_t row);
   void count(const Record& record, std::uint64_t allocations);
-  std::uint64_t* graph_bytes_of(const Record& record);
   void discount(const Record& record);
   void uncount(const Record& record);  // as that, but for its device's account
   void charge(int device, std::uint64_t more, std::uint64_t less);
@@ -191,7 +187,6 @@ class Books {
   OwnerRow rows_[kOwnersMax + 1];
   Counts totals_;
   std::uint64_t charged_[kDevicesMax] = {};
-  std::uint64_t graph_bytes_[kDevicesMax] = {};
   std::uint64_t* kept_at_[kDevicesMax] = {};
   Pieces pieces_;
 };

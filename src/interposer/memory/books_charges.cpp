@@ -73,17 +73,6 @@ std::uint64_t Books::charged(int device) const {
   return is_charged(device) ? charged_[device] : 0;
 }
 
-std::uint64_t Books::graph_bytes(int device) const {
-  const os::FutexGuard guard{lock_};
-  return is_charged(device) ? graph_bytes_[device] : 0;
-}
-
-// Null: it is none, or nowhere.
-std::uint64_t* Books::graph_bytes_of(const Record& record) {
-  const bool is_one = record.kind == MemoryKind::graph && is_charged(record.device);
-  return is_one ? &graph_bytes_[record.device] : nullptr;
-}
-
 // Without an account there is nowhere to count it twice, so that it becomes one at once; in a full
 // account it stays on that of the process.
 PieceName Books::share(Space space, std::uint64_t id, PieceName name) {

@@ -41,8 +41,6 @@ void count_ended(std::uint64_t context, Birth before) {
   OwnerRow last;
   if (books().ended({OwnerType::context, context}, before, last)) report_ended(last);
   sparse::context_ended(context, before);
-  graphs::look_at_all();
-  if (graphs::is_any()) graphs::context_ended(context);
 }
 
 // A call that may end a context: our own use of it ends before. What we have there ends with it, or
@@ -66,8 +64,9 @@ class Ending {
       close_all_of(number_of(context_));
       swap::context_ended(number_of(context_));
       swap::peer_ended(number_of(context_));
-      end_shares();
       if (contexts::ended(context_)) captures::context_ended(context_);
+      end_shares();  // many of them take long, and whoever drains waits for contexts that end
+      graphs::context_ended();
       session::context_ended();
     } else {
       contexts::goes_on(context_);
@@ -174,11 +173,16 @@ CUcontext context_of(CUgreenCtx green) {
   return find != nullptr && find(&context, green) == CUDA_SUCCESS ? context : nullptr;
 }
 
-// Our marks behind what its streams were given end with it, unlike its memory.
+// What we have behind the work of its streams ends with it, unlike its memory.
 void green_may_end(CUcontext context) {
+  if (context == nullptr) return;
   const libc::NoCancel no_cancel;
-  if (context != nullptr) flow::context_ends(context);
+  flow::context_ends(context);
+  swap::green_may_end(number_of(context));
 }
+
+// And so do captures in them.
+void green_ended(CUcontext context) { captures::context_ended(context); }
 
 // A reset frees everything, however many hold the context.
 template <class Call>
@@ -281,6 +285,7 @@ CUresult cuGreenCtxDestroy(CUgreenCtx hCtx) {
   if (device == kUnknownDevice) return native();
   const CUresult result = release_through(device, native);
   if (result != CUDA_SUCCESS) green_created(hCtx, device);
+  if (result == CUDA_SUCCESS) green_ended(context);
   return result;
 }
 

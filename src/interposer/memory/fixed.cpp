@@ -18,14 +18,13 @@ std::uint64_t sum_on(int gpu, Count count) {
 }
 
 // What the process has opened is on the GPU once, however many have it open, and counts for whoever
-// made it; where nobody did, or its maker is gone, the daemon sees it as used by others. Without
-// what graphs have left: that may be on another GPU than its context.
+// made it; where nobody did, or its maker is gone, the daemon sees it as used by others.
 std::uint64_t own_bytes(const OwnerRow& row) {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < kMemoryKindCount; ++i) {
     if (kMemoryKinds[i].ownership == Ownership::own) bytes += row.kinds[i].bytes_now;
   }
-  return bytes - row.of(MemoryKind::graph).bytes_now;
+  return bytes;
 }
 
 }  // namespace
@@ -35,11 +34,14 @@ std::uint64_t fixed_on(int gpu) { return fixed_in_books(gpu) + graphs::kept_byte
 std::uint64_t fixed_in_books(int gpu) {
   return sum_on(gpu, [](const OwnerRow& row) {
     return own_bytes(row) - row.of(MemoryKind::movable).bytes_now -
-           row.of(MemoryKind::unified).bytes_now - row.of(MemoryKind::managed).bytes_now;
+           row.of(MemoryKind::unified).bytes_now - row.of(MemoryKind::managed).bytes_now -
+           row.of(MemoryKind::graph).bytes_now;
   });
 }
 
-std::uint64_t left_by_graphs(int gpu) { return books().graph_bytes(gpu); }
+std::uint64_t left_by_graphs(int gpu) {
+  return sum_on(gpu, [](const OwnerRow& row) { return row.of(MemoryKind::graph).bytes_now; });
+}
 
 std::uint64_t unified_on(int gpu) {
   return sum_on(gpu, [](const OwnerRow& row) { return row.of(MemoryKind::unified).bytes_now; });
@@ -51,6 +53,6 @@ std::uint64_t managed_on(int gpu) {
   });
 }
 
-std::uint64_t allocated_on(int gpu) { return sum_on(gpu, own_bytes) + left_by_graphs(gpu); }
+std::uint64_t allocated_on(int gpu) { return sum_on(gpu, own_bytes); }
 
 }  // namespace nvs::interposer::memory

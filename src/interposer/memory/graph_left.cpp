@@ -6,19 +6,33 @@
 
 namespace nvs::interposer::memory::graphs {
 
-bool is_there(const Left& left) {
+namespace {
+
+CUresult find_range(const Left& left, CUdeviceptr& base, std::size_t& size) {
   auto* ask = real<Row::cuMemGetAddressRange_v2>();
-  if (ask == nullptr) return false;
+  if (ask == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  const bool is_in_context = current_context().value != 0;
+  const std::uint64_t primary = is_in_context ? 0 : books().primary_of(left.device);
+  if (primary == 0) return ask(&base, &size, left.address);
+  const InContext inside(reinterpret_cast<CUcontext>(primary));
+  return inside.is_set() ? ask(&base, &size, left.address) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+}  // namespace
+
+bool is_there(const Left& left) {
   CUdeviceptr base = 0;
   std::size_t size = 0;
-  const auto look = [&] {
-    const CUresult result = ask(&base, &size, left.address);
-    return result == CUDA_SUCCESS && base == left.address && size == left.bytes;
-  };
-  if (current_context().value != 0) return look();
-  if (left.context == 0) return false;
-  const InContext inside(reinterpret_cast<CUcontext>(left.context));
-  return inside.is_set() && look();
+  switch (find_range(left, base, size)) {
+    case CUDA_SUCCESS:
+      return base == left.address && size == left.bytes;
+    case CUDA_ERROR_NOT_FOUND:
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_NOT_SUPPORTED:
+      return false;
+    default:
+      return true;
+  }
 }
 
 void keep(const Left& left, std::uint64_t& set_aside) {
@@ -28,10 +42,10 @@ void keep(const Left& left, std::uint64_t& set_aside) {
                               .kind = MemoryKind::graph,
                               .id = left.address,
                               .bytes = left.bytes,
-                              .owner = {OwnerType::context, left.context},
+                              .owner = device_owner(left.device),
                               .asked = left.bytes,
                               .reserved = {left.device, bytes}};
-  if (!books().allocated(allocation)) books().allocated(allocation, left.device);
+  books().allocated(allocation, left.device);
 }
 
 }  // namespace nvs::interposer::memory::graphs

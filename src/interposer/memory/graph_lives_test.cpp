@@ -135,26 +135,32 @@ TEST_F(GraphLivesTest, AGraphThatIsMovedIntoAnotherGoesWithIt) {
   EXPECT_FALSE(graphs::is_any());
 }
 
-TEST_F(GraphLivesTest, WithItsContext) {
+// As on the card: graphs and their memory are of the process.
+TEST_F(GraphLivesTest, LongerThanTheContext) {
   add(one_, kAt);
   const CUgraphExec exec = instantiate(one_);
+  fake.is_there = {kAt};
   EXPECT_EQ(hooks::cuCtxDestroy_v2(driver_.current), CUDA_SUCCESS);
-  EXPECT_EQ(used(), 0U);
-  EXPECT_FALSE(graphs::is_any());
+  EXPECT_EQ(used(), kBytes);
+  driver_.current = handle_of<CUcontext>(0xbeef);
   hooks::cuGraphExecDestroy(exec);
   hooks::cuGraphDestroy(one_);
+  EXPECT_EQ(used(), kBytes);
+  hooks::cuMemFree_v2(kAt);
   EXPECT_EQ(used(), 0U);
 }
 
-TEST_F(GraphLivesTest, OtherContextsKeepTheirs) {
+TEST_F(GraphLivesTest, WhatNobodyCanBeAskedAboutIsThere) {
   add(one_, kAt);
-  driver_.current = handle_of<CUcontext>(0xbeef);
-  add(one_, kElsewhere);
-  add(two_, kElsewhere + 0x1000'0000);
-  EXPECT_EQ(hooks::cuCtxDestroy_v2(handle_of<CUcontext>(kContext)), CUDA_SUCCESS);
-  EXPECT_EQ(used(), 2 * kBytes);
+  driver_.current = nullptr;
+  set_real_for_test<Row::cuMemGetAddressRange_v2>(
+      [](CUdeviceptr*, size_t*, CUdeviceptr) { return CUDA_ERROR_INVALID_CONTEXT; });
   hooks::cuGraphDestroy(one_);
   EXPECT_EQ(used(), kBytes);
+  driver_.current = handle_of<CUcontext>(kContext);
+  set_real_for_test<Row::cuMemGetAddressRange_v2>(&range);
+  EXPECT_TRUE(graphs::forget_freed(0));
+  EXPECT_EQ(used(), 0U);
 }
 
 TEST_F(GraphLivesTest, ACaptureThatMakesAGraph) {

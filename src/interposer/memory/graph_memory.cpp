@@ -138,7 +138,6 @@ NewNode::NewNode(CUgraph graph, int device, std::uint64_t bytes, Made made)
 
 bool NewNode::reserve() {
   if (device_ < 0) return true;
-  session::gpu_seen(device_);  // it may be another one than the current context's
   if (reserved_.take(device_, bytes_)) return true;
   // Where something is freed before, the driver may have the same addresses for it: then it is
   // nothing more.
@@ -167,18 +166,21 @@ CUresult NewNode::spoil() {
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-// In the books first: what the list names is there, until its context ends.
+// In the books first: what the list names is there.
 void NewNode::write_down(std::uint64_t address, std::uint64_t fresh) {
   const std::uint64_t record = records.fetch_add(1, std::memory_order_relaxed) + 1;
   if (fresh != 0) {
-    count_here({.space = Space::graph_node,
-                .kind = MemoryKind::graph,
-                .id = record,
-                .bytes = 0,  // the driver takes them when it is launched, and keeps them for others
-                .asked = fresh,
-                .reserved = reserved_.hand_over()});
+    // The driver takes the bytes when it is launched, and keeps them for others.
+    books().allocated({.space = Space::graph_node,
+                       .kind = MemoryKind::graph,
+                       .id = record,
+                       .bytes = 0,
+                       .owner = device_owner(device_),
+                       .asked = fresh,
+                       .reserved = reserved_.hand_over()},
+                      device_);
   }
-  const Left left{address, bytes_, owner_here().value, device_};
+  const Left left{address, bytes_, device_};
   const bool is_captured = made_ == Made::by_capture;
   const CUstream origin =
       is_captured ? captures::maker_of(reinterpret_cast<CUgraph>(graph_)) : nullptr;
@@ -314,27 +316,6 @@ void capture_ended(CUstream stream, CUgraph graph) {
   settle_all(gone);
 }
 
-void context_ended(std::uint64_t context) {
-  const libc::NoCancel no_cancel;
-  Entry* gone = nullptr;
-  {
-    const os::FutexGuard guard(lock);
-    for_each([&](Entry& entry) {
-      for (std::size_t i = entry.left.size(); i > 0; --i) {
-        if (entry.left[i - 1].context == context) entry.left.erase(i - 1);
-      }
-      for (std::size_t i = entry.ranges.size(); i > 0; --i) {
-        const std::uint64_t record = entry.ranges.record(i - 1);
-        if (books().birth_of(Space::graph_node, record) == 0) entry.ranges.erase(i - 1);
-      }
-    });
-    gone = take_out([](const Entry& entry) {
-      return entry.ranges.size() == 0 && (entry.graph_in_doubt | entry.exec_in_doubt) == 0;
-    });
-  }
-  settle_all(gone);
-}
-
 bool forget_freed(int gpu) {
   constexpr std::size_t kAtOnce = 16;
   Record some[kAtOnce];
@@ -345,7 +326,7 @@ bool forget_freed(int gpu) {
     count = books().list(MemoryKind::graph, gpu, cursor, some, kAtOnce);
     for (std::size_t i = 0; i < count; ++i) {
       const Record& record = some[i];
-      const Left left{record.id, record.charged, record.owner_value, record.device};
+      const Left left{record.id, record.charged, record.device};
       if (record.space != Space::address || is_there(left)) continue;
       books().take(Space::address, record.id);
       has_forgotten = true;

@@ -96,9 +96,6 @@ class Destroying {
 // A capture is over, or its stream is gone. Null: nobody got the graph.
 void capture_ended(CUstream stream, CUgraph graph);
 
-// And with it the memory of its graphs; the books have dropped it already.
-void context_ended(std::uint64_t context);
-
 // What graphs that are gone have left, and others have freed since: of that nobody tells us, so the
 // driver is asked before anything is refused. Whether there was any.
 bool forget_freed(int gpu);

@@ -12,6 +12,7 @@
 #include "interposer/memory/swap/driver_room.h"
 #include "interposer/memory/swap/take_room.h"
 #include "interposer/resolve/libc.h"
+#include "interposer/session/contexts.h"
 #include "interposer/session/memory.h"
 #include "os/futex_lock.h"
 
@@ -72,6 +73,7 @@ std::uint64_t kept_for_promises(int gpu) {
 
 void add_up(int gpu) { promised[gpu].store(sum_up(gpu, {}), std::memory_order_relaxed); }
 
+// With the lock held.
 template <class Is>
 void end_all(Is is) {
   for (std::size_t i = all_promised.size(); i > 0; --i) {
@@ -80,6 +82,16 @@ void end_all(Is is) {
     all_promised.erase(i - 1);
     add_up(one.gpu);
   }
+}
+
+// The same.
+void end_all_on(int gpu) {
+  end_all([gpu](const Promised& one) { return one.gpu == gpu; });
+}
+
+void end_promises_on(int gpu) {
+  const os::FutexGuard guard(promise_lock);
+  end_all_on(gpu);
 }
 
 void write_down(Promise promise, int gpu, const Need& need) {
@@ -117,6 +129,9 @@ void take_on(int gpu, const Need& need, Promise promise) {
   }
   write_down(promise, gpu, need);
 }
+
+// That the driver has for graphs, though there is none.
+bool is_nobodys(int gpu) { return !is_any() && reserved_on(gpu) != trimmed[gpu]; }
 
 // Where that fails, it is not tried again at each drain.
 void trim(int gpu) {
@@ -184,19 +199,27 @@ void look_at_all() {
 bool needs_trim(int gpu) {
   if (!may_have_any(gpu)) return false;
   look_at_driver(gpu);
-  const bool is_nobodys = !is_any() && reserved_on(gpu) != trimmed[gpu];
-  return is_nobodys && swap::is_shared(gpu);
+  return is_nobodys(gpu) && swap::is_shared(gpu);
 }
 
 void drained(int gpu) {
   if (needs_trim(gpu)) trim(gpu);
 }
 
+void context_ended() {
+  for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
+    if (!may_have_any(gpu)) continue;
+    look_at_driver(gpu);
+    if (is_nobodys(gpu)) trim(gpu);
+    if (!contexts::is_any(gpu)) end_promises_on(gpu);
+  }
+}
+
 bool give_up_promises(int gpu, std::uint64_t lacking) {
   if (lacking == 0 || !may_have_any(gpu)) return false;
   const os::FutexGuard guard(promise_lock);
   if (kept_for_promises(gpu) < lacking) return false;
-  end_all([gpu](const Promised& one) { return one.gpu == gpu; });
+  end_all_on(gpu);
   return true;
 }
 

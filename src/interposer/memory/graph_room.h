@@ -50,6 +50,10 @@ void drained(int gpu);
 // The same for whoever has no time for that: whether it is to be done.
 bool needs_trim(int gpu);
 
+// Graphs and their memory are of no context. But without one nothing is launched and nothing is
+// drained any more: nobody else would give back what none of them needs.
+void context_ended();
+
 // What there is comes before what may come: if so much is lacking, promises end. False: that does
 // not help.
 bool give_up_promises(int gpu, std::uint64_t lacking);

@@ -258,6 +258,21 @@ TEST_F(GraphRoomTest, TheDriversMemoryIsWaitedForWithTheRoom) {
   EXPECT_FALSE(room().is_short);
 }
 
+// Without contexts nobody drains.
+TEST_F(GraphRoomTest, WhatNoGraphNeedsGoesBackWhenAContextEnds) {
+  add(one_, kAt, kPiece);
+  CUgraphExec exec = nullptr;
+  room_for([&] { exec = make(one_, 1); });
+  reserved_bytes = kPiece;
+  EXPECT_EQ(hooks::cuCtxDestroy_v2(driver_.current), CUDA_SUCCESS);
+  EXPECT_EQ(fixed_on(0), kPiece) << "its graph is still there";
+  hooks::cuGraphExecDestroy(exec);
+  hooks::cuGraphDestroy(one_);
+  EXPECT_EQ(fixed_on(0), kPiece);
+  EXPECT_EQ(hooks::cuCtxDestroy_v2(driver_.current), CUDA_SUCCESS);
+  EXPECT_EQ(fixed_on(0), 0U);
+}
+
 TEST_F(GraphRoomTest, AnAllocationGoesBefore) {
   add(one_, kAt, 2 * kPiece);
   room_for([&] { make(one_, 1); });
@@ -275,7 +290,15 @@ TEST_F(GraphRoomTest, SoDoesWhatThereIsWhenOthersHoldMore) {
   allow(kTotal);
   EXPECT_TRUE(swap::take_room(0, kTotal - 2 * kPiece, false));
   EXPECT_EQ(fixed_on(0), 2 * kPiece);
-  session::set_visible({.ordinal = 0, .total = kTotal, .limit = kTotal - 1});
+  const auto is_visible = [](std::uint64_t limit) {
+    session::set_visible({.ordinal = 0, .total = kTotal, .limit = limit});
+    session::memory_lacks(0);
+  };
+  is_visible(kTotal - 1);
+  is_visible(kTotal);
+  is_visible(kTotal - 1);
+  EXPECT_EQ(fixed_on(0), 2 * kPiece) << "it lacked for a moment, twice";
+  is_visible(kTotal - 1);
   EXPECT_EQ(fixed_on(0), 0U);
   swap::give_room(0, kTotal - 2 * kPiece);
 }

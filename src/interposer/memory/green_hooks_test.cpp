@@ -202,6 +202,44 @@ TEST_F(GreenHooksTest, TheirStreamsEndWithThePrimaryContext) {
   forget<Row::cuEventCreate, Row::cuEventDestroy_v2, Row::cuStreamGetCtx>();
 }
 
+// A free that its stream has not got to yet: nobody could ask afterwards.
+void free_in(vmm::HeapStream* stream) {
+  const os::FutexGuard guard(swap::lock);
+  vmm::HeapBlock* block =
+      swap::stream_heap.add(std::uint64_t{1} << 40U, kUnit, kUnit, stream->owner, nullptr);
+  ASSERT_NE(block, nullptr);
+  swap::stream_heap.begin_free(block);
+  const auto ticket = stream->marks.begin();
+  stream->marks.end(ticket);
+  swap::stream_heap.end_free(block, stream, ticket.number);
+}
+
+TEST_F(GreenHooksTest, WhatIsFreedInTheirStreamsIsWaitedForBefore) {
+  static int looks = 0;
+  static bool is_destroyed_in_time = false;
+  looks = 0;
+  is_destroyed_in_time = false;
+  set_real_for_test<Row::cuEventCreate>([](CUevent* out, unsigned) {
+    *out = handle_of<CUevent>(0xe);
+    return CUDA_SUCCESS;
+  });
+  set_real_for_test<Row::cuEventQuery>(
+      [](CUevent) { return ++looks < 3 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; });
+  set_real_for_test<Row::cuEventDestroy_v2>([](CUevent) {
+    is_destroyed_in_time = looks == 3 && !is_gone;
+    return CUDA_SUCCESS;
+  });
+  create();
+  swap::StreamPlace place;
+  ASSERT_EQ(swap::find_stream(CU_STREAM_LEGACY, place), CUDA_SUCCESS);
+  free_in(swap::stream_heap.streams());
+  EXPECT_EQ(hooks::cuGreenCtxDestroy(kGreen), CUDA_SUCCESS);
+  EXPECT_TRUE(is_destroyed_in_time);
+  EXPECT_EQ(swap::stream_heap.streams(), nullptr) << "another context may have the handle next";
+  swap::stream_heap.forget();
+  forget<Row::cuEventCreate, Row::cuEventQuery, Row::cuEventDestroy_v2>();
+}
+
 TEST_F(GreenHooksTest, TheHeapOfKernelsIsThePrimaryContexts) {
   set_real_for_test<Row::cuCtxSetLimit>([](CUlimit, size_t) { return CUDA_SUCCESS; });
   const auto set = [] { hooks::cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, std::size_t{1} << 30U); };

@@ -208,20 +208,29 @@ void set_allowance(const wire::Allow& message) {
   swap::start_host_thread();
 }
 
-// Others that hold more for good may leave too little for what we have and what graphs were
-// promised; with both we would never be complete again.
 void set_visible(const wire::Visible& message) {
   const auto gpu = static_cast<int>(message.ordinal);
+  const os::FutexGuard guard(swap::lock);
+  swap::Room& room = swap::rooms[gpu];
+  room.total = message.total;
+  room.limit = message.limit;
+  swap::changed(gpu);
+}
+
+// Others that hold more for good may leave too little for what we have and what graphs were
+// promised; with both we would never be complete again. For a moment it looks so whenever what we
+// have just taken and a word of the daemon's cross.
+void memory_lacks(int gpu) {
+  static std::uint32_t lacked = 0;  // when it was asked last
+  const std::uint32_t bit = 1U << gpu;
   std::uint64_t lacks = 0;
   {
     const os::FutexGuard guard(swap::lock);
-    swap::Room& room = swap::rooms[gpu];
-    room.total = message.total;
-    room.limit = message.limit;
     lacks = swap::lacking(gpu, 0);
-    swap::changed(gpu);
   }
-  if (memory::graphs::give_up_promises(gpu, lacks)) tell_holds(gpu);
+  const bool lasts = lacks != 0 && (lacked & bit) != 0;
+  lacked = lacks != 0 ? lacked | bit : lacked & ~bit;
+  if (lasts && memory::graphs::give_up_promises(gpu, lacks)) tell_holds(gpu);
 }
 
 void memory_numbered(const wire::GpuKnown& message) {

@@ -54,6 +54,8 @@ class ClosedGates {
 // On the thread that listens.
 void set_allowance(const wire::Allow& message);
 void set_visible(const wire::Visible& message);
+// Once a second.
+void memory_lacks(int gpu);
 // Which number the GPU has in the tenant's account; before its memory is known.
 void memory_numbered(const wire::GpuKnown& message);
 // The daemon will serve the GPU's windows, and its memory; or not.

@@ -216,6 +216,7 @@ void tell_usage(std::int64_t now_ns) {
   last_usage_ns = now_ns;
   for (int gpu = 0; gpu < gate::kGpusMax; ++gpu) {
     if (!is_shared_out(gpus[gpu]) || gpus[gpu].unserved) continue;
+    memory_lacks(gpu);
     wire::Usage message;
     message.ordinal = static_cast<wire::u32>(gpu);
     message.memory_bytes = memory::allocated_on(gpu);

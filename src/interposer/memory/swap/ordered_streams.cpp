@@ -9,6 +9,7 @@
 #include "interposer/resolve/libc.h"
 #include "interposer/session/contexts.h"
 #include "interposer/session/memory.h"
+#include "os/linux_calls.h"
 
 namespace nvs::interposer::swap {
 namespace {
@@ -16,6 +17,9 @@ namespace {
 using vmm::HeapStream;
 using vmm::StreamKey;
 using vmm::StreamMarks;
+
+constexpr std::int64_t kGreenPatience_ns = 2'000'000'000;
+constexpr std::int64_t kGreenLook_ns = 200'000;
 
 constinit std::atomic<std::uint64_t> threads{0};
 constinit thread_local std::uint64_t thread_number = 0;
@@ -75,11 +79,12 @@ CUresult make_events(Events& events) {
 }
 
 // False: another thread was faster, or there is no memory to write it down.
-bool write_down(const StreamPlace& place, const Events& events) {
+bool write_down(const StreamPlace& place, std::uint64_t made_in, const Events& events) {
   const os::FutexGuard guard(lock);
   if (stream_heap.find_stream(place.key) != nullptr) return false;
   HeapStream* stream = stream_heap.add_stream(place.key, {place.context, place.device});
   if (stream == nullptr) return false;
+  stream->made_in = made_in;
   for (int i = 0; i < StreamMarks::kMarksMax; ++i) {
     stream->events[i] = memory::number_of(events.all[i]);
   }
@@ -91,21 +96,48 @@ CUresult learn(StreamPlace& place) {
   const InContext current(reinterpret_cast<CUcontext>(place.context));
   if (!current.is_set()) return CUDA_ERROR_INVALID_CONTEXT;
   place.device = memory::current_device();
-  place.context = owner_of(place);  // events and blocks go with that one
+  const std::uint64_t made_in = place.context;
+  place.context = owner_of(place);  // blocks go with that one
   Events events{};
   const CUresult made = make_events(events);
   if (made != CUDA_SUCCESS) return made;
-  if (write_down(place, events)) return CUDA_SUCCESS;
+  if (write_down(place, made_in, events)) return CUDA_SUCCESS;
   destroy(events);
   return is_known(place) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-void set_ending(std::uint64_t context, bool is_ending) {
+template <class Is>
+void set_ending(bool is_ending, Is is) {
   const Looking looking;
   const os::FutexGuard guard(lock);
   for (HeapStream* stream = stream_heap.streams(); stream != nullptr; stream = stream->next) {
-    if (stream->owner.context == context) stream->is_ending = is_ending;
+    if (is(*stream)) stream->is_ending = is_ending;
   }
+}
+
+void set_ending_of(std::uint64_t context, bool is_ending) {
+  set_ending(is_ending, [&](const HeapStream& one) { return one.owner.context == context; });
+}
+void set_ending_made_in(std::uint64_t context) {
+  set_ending(true, [&](const HeapStream& one) { return one.made_in == context; });
+}
+
+// Whether something still waits for one of its streams. Those for which nothing does are not known
+// any more, and their events are destroyed.
+bool forget_streams_made_in(std::uint64_t context) {
+  const Looking looking;
+  look_at_streams();
+  bool is_waiting = false;
+  {
+    const os::FutexGuard guard(lock);
+    for (HeapStream* stream = stream_heap.streams(); stream != nullptr; stream = stream->next) {
+      if (stream->made_in != context) continue;
+      stream_heap.stream_is_gone(stream);
+      is_waiting = is_waiting || !stream->is_empty();
+    }
+  }
+  sweep_streams();
+  return is_waiting;
 }
 
 }  // namespace
@@ -140,7 +172,19 @@ void stream_ends(CUstream stream) {
   sweep_streams();
 }
 
-void ordered_may_end(std::uint64_t context) { set_ending(context, true); }
-void ordered_goes_on(std::uint64_t context) { set_ending(context, false); }
+// What waits for its streams is nobody's before the driver ends them and our events. It is waited
+// for as the driver waits, but not for ever: what is stuck is left alone.
+void green_may_end(std::uint64_t context) {
+  if (!session::has_any_daemon()) return;
+  const libc::NoCancel no_cancel;
+  const std::int64_t end_ns = os::monotonic_ns() + kGreenPatience_ns;
+  while (forget_streams_made_in(context)) {
+    if (os::monotonic_ns() > end_ns) return set_ending_made_in(context);
+    os::sleep_ns(kGreenLook_ns);
+  }
+}
+
+void ordered_may_end(std::uint64_t context) { set_ending_of(context, true); }
+void ordered_goes_on(std::uint64_t context) { set_ending_of(context, false); }
 
 }  // namespace nvs::interposer::swap

@@ -12,7 +12,7 @@ namespace nvs::interposer::swap {
 
 struct StreamPlace {
   vmm::StreamKey key;
-  std::uint64_t context = 0;  // with which it ends: not its own where that is a green one
+  std::uint64_t context = 0;  // whose memory is allocated there: not its own if that is a green one
   int device = -1;
 };
 
@@ -22,6 +22,9 @@ CUresult find_stream(CUstream stream, StreamPlace& place);
 
 // The program is about to destroy it.
 void stream_ends(CUstream stream);
+
+// The same of a green context, and so of its streams: waits for what is to be freed in them.
+void green_may_end(std::uint64_t context);
 
 // A call is about to be made that may end the context: its events are left alone from now on. And
 // it has not.

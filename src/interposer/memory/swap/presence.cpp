@@ -15,6 +15,7 @@ constexpr std::int64_t kLookAgain_ns = 50'000'000;
 // With the lock held.
 bool is_there(int gpu) {
   const vmm::Sums sums = regions.sums(gpu);
+  if (rooms[gpu].is_exchanged) return false;
   return sums.total() == sums.resident || rooms[gpu].is_faulted;  // or nothing comes any more
 }
 

@@ -35,6 +35,7 @@ struct Room {
   std::uint64_t copied_in;
   std::uint64_t stays;           // of what can be moved: cannot just now, whatever is allowed
   std::uint64_t brought;         // of what Unified Memory claims (unified/claim.h): is on the GPU
+  bool is_exchanged;             // pages of views are, and no captured call may meet that
   std::atomic<bool> is_faulted;  // all contexts are lost, and nothing moves; changed with the lock
   // Grows with everything that somebody may wait for: a futex.
   std::atomic<std::uint32_t> changes;

@@ -136,6 +136,30 @@ void count_as_fixed(std::uint64_t token, std::uint64_t bytes, int device) {
   memory::count_handle(token, memory::MemoryKind::vmm, bytes, device);
 }
 
+// Calls that are captured pass a closed gate. None is inside, and from then on none comes in that
+// names memory.
+class Exchange {
+ public:
+  explicit Exchange(int gpu) : gpu_(gpu) {
+    const os::FutexGuard guard(lock);
+    if (captures::is_any() || gate::is_captured_inside()) return;
+    may_be_ = rooms[gpu_].is_exchanged = true;
+  }
+  ~Exchange() {
+    if (!may_be_) return;
+    const os::FutexGuard guard(lock);
+    rooms[gpu_].is_exchanged = false;
+    changed(gpu_);
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+  bool may_be() const { return may_be_; }
+
+ private:
+  int gpu_;
+  bool may_be_ = false;
+};
+
 // Nobody may use the views while they are exchanged.
 CUresult make_one_handle(std::uint64_t token, int gpu, CUmemGenericAllocationHandle& handle) {
   const RelaxedCapture relaxed;
@@ -152,8 +176,8 @@ CUresult make_one_handle(std::uint64_t token, int gpu, CUmemGenericAllocationHan
     handle = created->solid;
     if (handle != 0) return CUDA_SUCCESS;
     if (!created->is_all_there()) return CUDA_ERROR_UNKNOWN;
-    // Calls that are captured pass a closed gate.
-    if (captures::is_any()) return kNotNow;
+    const Exchange exchange(gpu);
+    if (!exchange.may_be()) return kNotNow;
     const CUresult copied = copy_to_one_handle(*created, handle);
     if (copied != CUDA_SUCCESS) return copied;
     home = created->home.base;

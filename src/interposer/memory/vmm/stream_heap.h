@@ -80,9 +80,10 @@ struct StreamKey {
 struct HeapStream {
   StreamKey key = {};
   SpanOwner owner = {};
-  std::uint64_t number = 0;  // no other stream ever has it
-  bool is_gone = false;      // nobody names it any more
-  bool is_ending = false;    // its context may be about to end: its events are left alone
+  std::uint64_t made_in = 0;  // the context of its events, which may be a green one of its owner's
+  std::uint64_t number = 0;   // no other stream ever has it
+  bool is_gone = false;       // nobody names it any more
+  bool is_ending = false;     // its context may be about to end: its events are left alone
   StreamMarks marks = {};
   std::uint64_t events[StreamMarks::kMarksMax] = {};
   HeapList waiting = {};  // idle blocks, by mark
