@@ -23,7 +23,7 @@ struct LatencyPlan {
 };
 LatencyPlan latency_plan_for(const Bench& bench) {
   if (bench.quick) return {1, 0.6, 2, 1};
-  return bench.machine.simulated() ? LatencyPlan{2, 0.5, 3, 2} : LatencyPlan{3, 1.5, 8, 8};
+  return bench.machine.simulated() ? LatencyPlan{2, 0.5, 3, 2} : LatencyPlan{3, 3, 8, 8};
 }
 
 constexpr std::size_t kSaturator = 0;
@@ -40,12 +40,19 @@ struct Observed {
   std::vector<double> cost_us;
 };
 
-void note_windows(Observed& observed, const Had& before, const Had& after, double seconds) {
-  const double windows = after.windows - before.windows;
-  if (windows <= 0) return;
-  observed.windows.push_back(windows / seconds);
-  observed.window_us.push_back((after.used_s - before.used_s) / windows * 1e6);
-  observed.cost_us.push_back((100 - observed.percent.back()) / 100 * seconds / windows * 1e6);
+// Of the requests in one round of one setting.
+struct Windows {
+  double count = 0;
+  double used_s = 0;
+  double seconds = 0;  // in which they were
+};
+
+void note_windows(Observed& observed, const Windows& windows) {
+  if (windows.count <= 0) return;
+  observed.windows.push_back(windows.count / windows.seconds);
+  observed.window_us.push_back(windows.used_s / windows.count * 1e6);
+  const double lost_s = (100 - observed.percent.back()) / 100 * windows.seconds;
+  observed.cost_us.push_back(lost_s / windows.count * 1e6);
 }
 
 void add_windows(Sharing& sharing, const Observed& observed) {
@@ -58,7 +65,9 @@ void add_windows(Sharing& sharing, const Observed& observed) {
 // Every round has arrivals of its own, the same in every setting.
 std::uint64_t seed_of(int round) { return 4000 + static_cast<std::uint64_t>(round); }
 
-// The saturating tenant beside requests: in every setting of a round, compared with it alone.
+// The saturating tenant beside requests: in every setting of a round, compared with it alone just
+// before and just after. Within half a minute a card's own rate changes by more than what is left
+// between what requests cost and what they may.
 class Rounds {
  public:
   Rounds(Sharing& sharing, const LatencyPlan& plan, Tenants& bare, Tenants& shared)
@@ -66,9 +75,7 @@ class Rounds {
 
   void measure(int round) {
     sharing_.begin_section("");
-    sharing_.step("the saturating tenant alone");
-    alone_ = sharing_.rate_alone(bare_, 0, plan_.alone_s);
-    alone_overrun_ = sharing_.overrun();
+    before_ = measure_alone();
     for (std::size_t i = 0; i < kSettings.size(); ++i) {
       measure_setting(kSettings[i], observed_[i], seed_of(round));
     }
@@ -76,6 +83,9 @@ class Rounds {
     sharing_.step("a request a second");
     measure_beside(shared_, arriving(1, kSeldomPerSecond, seed_of(round)), seldom_, plan_.beside_s);
   }
+
+  static constexpr int kStepsOfARound = 1 + 2 * static_cast<int>(kSettings.size());
+  static constexpr int kStepsOfTheFirst = 2;  // besides
 
   void add_rows() {
     for (std::size_t i = 0; i < kSettings.size(); ++i) {
@@ -94,33 +104,52 @@ class Rounds {
   }
 
  private:
+  struct Alone {
+    double rate = 0;  // kernels a second
+    double overrun = 0;
+  };
+  Alone measure_alone() {
+    sharing_.step("the saturating tenant alone");
+    sharing_.set_overrun(0);
+    const double rate = sharing_.rate_alone(bare_, 0, plan_.alone_s);
+    return {rate, sharing_.overrun()};
+  }
+
   void measure_setting(const Setting& setting, Observed& observed, std::uint64_t seed) {
     sharing_.step(setting.title);
-    const pid_t pid = shared_.pid(setting.requester);
-    const Had before = had(sharing_, pid);
-    const Stopwatch watch(sharing_.machine());
-    measure_beside(setting.under_daemon ? shared_ : bare_,
-                   arriving(setting.requester, kRequestsPerSecond, seed), observed, plan_.window_s);
-    if (setting.under_daemon) note_windows(observed, before, had(sharing_, pid), watch.seconds());
+    const Windows windows = measure_beside(setting.under_daemon ? shared_ : bare_,
+                                           arriving(setting.requester, kRequestsPerSecond, seed),
+                                           observed, plan_.window_s);
+    if (setting.under_daemon) note_windows(observed, windows);
   }
 
   // Its figures are no better than those of the saturating tenant alone that they are compared
   // with, and no worse for what was late in another setting.
-  void measure_beside(Tenants& tenants, const Task& requests, Observed& observed, double window_s) {
-    sharing_.set_overrun(alone_overrun_);
+  Windows measure_beside(Tenants& tenants, const Task& requests, Observed& observed,
+                         double window_s) {
+    const pid_t pid = shared_.pid(requests.tenant);
+    const Had had_before = had(sharing_, pid);
+    const Stopwatch watch(sharing_.machine());
+    sharing_.set_overrun(before_.overrun);
     const std::vector<nlohmann::json> answers =
         sharing_.measure(tenants, {requests, saturating(kSaturator, 0)}, window_s);
-    observed.overrun = std::max(observed.overrun, sharing_.overrun());
+    const double overrun = sharing_.overrun();
+    const double seconds = watch.seconds();
+    const Had had_after = had(sharing_, pid);
+    const Alone after = measure_alone();
+    observed.overrun = std::max({observed.overrun, overrun, after.overrun});
     append_ms(observed.samples_ms, answers[0].at("samples_s"));
-    observed.percent.push_back(100 * rate_in_window(answers[1], window_s) / alone_);
+    const double alone = (before_.rate + after.rate) / 2;
+    observed.percent.push_back(100 * rate_in_window(answers[1], window_s) / alone);
+    before_ = after;
+    return {had_after.windows - had_before.windows, had_after.used_s - had_before.used_s, seconds};
   }
 
   Sharing& sharing_;
   LatencyPlan plan_;
   Tenants& bare_;
   Tenants& shared_;
-  double alone_ = 0;  // kernels a second, of this round
-  double alone_overrun_ = 0;
+  Alone before_;  // the latest
   std::array<Observed, kSettings.size()> observed_;
   Observed seldom_;
 };
@@ -139,7 +168,7 @@ void latency_case::add_latency(Sharing& sharing, const std::vector<double>& samp
 
 void LatencyCase::run(const Bench& bench) const {
   const LatencyPlan plan = latency_plan_for(bench);
-  Progress progress(name(), 3 + plan.rounds * static_cast<int>(1 + kSettings.size()) +
+  Progress progress(name(), 2 + plan.rounds * Rounds::kStepsOfARound + Rounds::kStepsOfTheFirst +
                                 latency_case::python_steps(bench));
   Sharing sharing(bench, progress);
   sharing.step("kernels and tenants");
