@@ -2,6 +2,7 @@
 // Green contexts: they hold the primary context, and what is allocated in them is its memory.
 #include "interposer/flow/flow.h"
 #include "interposer/memory/full_gpu_fixture.h"
+#include "interposer/memory/hook_support.h"
 #include "interposer/memory/swap/free_like_driver.h"
 #include "interposer/memory/swap/ordered_streams.h"
 #include "interposer/memory/view_fixture.h"
