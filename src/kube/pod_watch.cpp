@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <pthread.h>
-#include <signal.h>
 
 #include "kube/curl_transport.h"
 #include "kube/limits.h"
@@ -20,27 +19,12 @@
 #include "os/clock.h"
 #include "os/file_text.h"
 #include "os/process.h"
+#include "os/signals.h"
 
 namespace nvs::kube {
 namespace {
 
 constexpr const char* kUserAgent = "nvshare/" NVS_VERSION;
-
-// Signals are for the thread that has asked for them; and a connection that breaks raises one.
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 std::function<double()> random_chance() {
   return [engine = std::mt19937_64(std::random_device{}())]() mutable {
@@ -86,7 +70,7 @@ class Watch final : public PodWatch {
 };
 
 Result<void> Watch::start_thread() {
-  const NoSignals inherited;
+  const os::NoSignals inherited;  // and a connection that breaks raises one
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& error) {

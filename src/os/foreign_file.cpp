@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "os/process.h"
+#include "os/signals.h"
 
 namespace nvs::os {
 namespace {
@@ -51,22 +52,6 @@ void be_called(const char* name) {
   // How much there is to do is up to strangers.
   [[maybe_unused]] const Result<void> ordinary = set_niceness(0);
 }
-
-// While threads are made, which inherit that.
-class AllBlocked {
- public:
-  AllBlocked() {
-    sigset_t all{};
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~AllBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  AllBlocked(const AllBlocked&) = delete;
-  AllBlocked& operator=(const AllBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 class Closer {
  public:
@@ -104,7 +89,7 @@ class Closer {
     action.sa_handler = do_nothing;  // without SA_RESTART: it is to interrupt
     ::sigaction(kInterrupt, &action, nullptr);
     if (workers_.empty() && !add_worker()) return;
-    const AllBlocked blocked;
+    const NoSignals blocked;
     try {
       std::thread([this] { interrupt_what_is_slow(); }).detach();
       is_started_ = true;
@@ -113,7 +98,7 @@ class Closer {
   }
 
   bool add_worker() {
-    const AllBlocked blocked;
+    const NoSignals blocked;
     auto worker = std::make_unique<Worker>();
     try {
       std::thread closes([this, raw = worker.get()] { run(*raw); });

@@ -2,7 +2,6 @@
 #include "os/signals.h"
 
 #include <cerrno>
-#include <csignal>
 
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -25,6 +24,14 @@ std::optional<int> SignalFd::take() {
   if (::read(fd_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
   return static_cast<int>(info.ssi_signo);
 }
+
+NoSignals::NoSignals() {
+  sigset_t all{};
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+
+NoSignals::~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 Result<void> ignore_signal(int number) {
   struct sigaction action {};
