@@ -47,7 +47,8 @@ tl::expected<UniqueFd, std::string> listen_for_metrics(const Options& options) {
                  listener.error().message() + ": choose another with --metrics");
 }
 
-// As many clients as there are descriptors for, if each needs so many and other things `reserved`.
+// For memory that is shared, and for as many clients as there are descriptors for then, if each
+// needs so many and other things `reserved`.
 Sessions::Places places_for(std::size_t fds_per_client, std::size_t reserved) {
   const Result<std::uint64_t> files = os::raise_open_files();
   if (!files) {
@@ -55,8 +56,8 @@ Sessions::Places places_for(std::size_t fds_per_client, std::size_t reserved) {
     return {kClientsMax, kSharedFilesMax};
   }
   const std::size_t shared = std::min<std::uint64_t>(*files / kSharedFilesPart, kSharedFilesMax);
-  reserved += shared;
-  const std::uint64_t spare = *files > reserved ? *files - reserved : 0;
+  const std::size_t others = reserved + shared;
+  const std::uint64_t spare = *files > others ? *files - others : 0;
   const std::size_t clients = std::min<std::uint64_t>(spare / fds_per_client, kClientsMax);
   if (clients < kClientsMax) {
     log(Level::warning,

@@ -34,7 +34,6 @@ Sessions::Sessions(os::EventLoop& loop, Node& node, HostPool& host, Messages& me
       visitors_(visitors) {}
 
 Sessions::~Sessions() {
-  if (listener_) loop_.remove(listener_.get());
   let_go_of_listener();
   for (const auto& [id, connection] : connections_) {
     loop_.remove(connection->session.fd());
@@ -339,9 +338,7 @@ void Sessions::on_deadline() {
 }
 
 void Sessions::stop() {
-  if (listener_) loop_.remove(listener_.get());
   let_go_of_listener();
-  accept_again_.reset();
   for (const auto& [id, connection] : connections_) {
     connection->session.send(goodbye_of(kStopping));
     loop_.remove(connection->session.fd());

@@ -23,16 +23,17 @@ bool Sessions::close_entrance() {
     accept_one();
   } while (clients_ever_ != clients_seen);
   const bool has_somebody_come = clients_ever_ != clients_before || accept_again_;
-  loop_.remove(listener_.get());
   let_go_of_listener();
-  accept_again_.reset();
   settle();
   return has_somebody_come;
 }
 
 // Connections that were never accepted go with it, and what strangers have sent on them.
 void Sessions::let_go_of_listener() {
-  if (listener_) ::shutdown(listener_.get(), SHUT_RD);
+  if (!listener_) return;
+  loop_.remove(listener_.get());
+  accept_again_.reset();
+  ::shutdown(listener_.get(), SHUT_RD);
   os::ForeignFile{std::move(listener_), os::ForeignFile::Kind::our_socket}.reset();
 }
 
