@@ -94,6 +94,10 @@ class DaemonCase(unittest.TestCase):
         found = [line for line in daemon.log if "Sanitizer: " in line or "runtime error: " in line]
         self.assertEqual(found, [], "\n".join(daemon.log))
 
+    def files(self):
+        """How many descriptors the daemon has."""
+        return len(os.listdir(f"/proc/{self.daemon.process.pid}/fd"))
+
     def connect(self):
         client = Client(self.folder)
         self.addCleanup(client.close)

@@ -65,9 +65,6 @@ class HostMemoryCase(DaemonCase):
     def wait_for_pool(self, **counts):
         self.wait_for(counts, lambda: {key: self.pool()[key] for key in counts} == counts)
 
-    def files(self):
-        return len(os.listdir(f"/proc/{self.daemon.process.pid}/fd"))
-
 
 class Lending(HostMemoryCase):
     def test_a_segment_is_lent_used_and_given_back(self):

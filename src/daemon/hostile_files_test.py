@@ -14,7 +14,7 @@ import time
 import unittest
 
 from daemon_case import DaemonCase
-from wire_client import GOODBYE_GARBAGE, GOODBYE_TOO_MANY, HEADER, VERSION, encode
+from wire_client import GOODBYE_GARBAGE, GOODBYE_TOO_MANY, HEADER, PATIENCE_S, VERSION, encode
 
 TOKEN = b"0123456789abcdef"
 ORIGIN_CLIENTS_MAX = 1024  # kOriginClientsMax
@@ -92,7 +92,7 @@ class HostileFiles(DaemonCase):
 
     def test_nor_many_of_them(self):
         """As many as a packet can bring, of several clients; the daemon has none of them after."""
-        files = len(os.listdir(f"/proc/{self.daemon.process.pid}/fd"))
+        files = self.files()
         clients = [self.tenant(number) for number in range(2, 12)]
         self.daemon.process.send_signal(signal.SIGSTOP)
         for client in clients:
@@ -107,8 +107,8 @@ class HostileFiles(DaemonCase):
         self.wait_for_files(files)
 
     def wait_for_files(self, files):
-        deadline = time.monotonic() + 60
-        while len(os.listdir(f"/proc/{self.daemon.process.pid}/fd")) > files:
+        deadline = time.monotonic() + PATIENCE_S
+        while self.files() > files:
             self.assertLess(time.monotonic(), deadline, "descriptors stay")
             time.sleep(0.01)
 
@@ -135,14 +135,14 @@ class HostileFiles(DaemonCase):
         client = self.tenant(2)
         packet = encode("ShareMemory", token=TOKEN, count=1, bytes=1 << 21)
         socket.send_fds(client.socket, [packet], [client.socket.fileno()])
-        files = len(os.listdir(f"/proc/{self.daemon.process.pid}/fd"))
+        files = self.files()
         try:
             for _ in range(10_000):
                 client.send("OpenShared", token=TOKEN)
         except (BrokenPipeError, ConnectionResetError):
             pass
         self.daemon.wait_for_log("client closed", "does not read the answers")
-        self.assertLess(len(os.listdir(f"/proc/{self.daemon.process.pid}/fd")), files + 10)
+        self.assertLess(self.files(), files + 10)
         self.check_others_go_on()
 
 

@@ -155,8 +155,7 @@ class Slowness(MetricsCase):
         self.wait_for_samples(
             lambda samples: (samples.value("nvshare_gpu_switches_total") or 0) >= HAND_OVERS
         )
-        files = len(list(pathlib.Path(f"/proc/{self.daemon.process.pid}/fd").iterdir()))
-        self.assertLess(files, SLOW, "most connections are closed")
+        self.assertLess(self.files(), SLOW, "most connections are closed")
 
     def test_of_those_who_never_finish_asking(self):
         self.connect_slowly(b"", b"G", b"GET /metrics HTTP/1.1\r\nHost: a\r\n", b"\r\n")

@@ -13,9 +13,8 @@ import unittest
 
 from exchange import LIBRARY
 from fault_case import FaultCase
-from swap_daemon import ALL, CHUNK, ScriptedDaemon
+from swap_daemon import ALL, CHUNK, STAYS, ScriptedDaemon
 
-STAYS = 8  # HoldsFlag
 SLEEPS = "\nvoluntary_ctxt_switches:"  # of a thread, in its status
 
 
@@ -34,11 +33,16 @@ class Captures(ScriptedDaemon, FaultCase):
     scale = 16
     time = 0.05
 
-    def test_what_was_queued_before_one_keeps_its_memory(self):
+    def begin(self):
+        """One that captures beside work that does not end, and has lost its window."""
         tenant = self.ready_tenant("queued")
         tenant.say()
         tenant.wait_for_line("capturing")
         self.daemon.close()
+        return tenant
+
+    def test_what_was_queued_before_one_keeps_its_memory(self):
+        tenant = self.begin()
         self.daemon.allow(0)
         tenant.say()
         tenant.wait_for_line("captured")
@@ -53,10 +57,7 @@ class Captures(ScriptedDaemon, FaultCase):
 
     def test_one_that_goes_on_costs_nothing(self):
         """As one that the program forgot."""
-        tenant = self.ready_tenant("queued")
-        tenant.say()
-        tenant.wait_for_line("capturing")
-        self.daemon.close()
+        tenant = self.begin()
         before, began = sleeps_of_library(tenant), time.monotonic()
         time.sleep(1)
         made = sleeps_of_library(tenant) - before
@@ -73,10 +74,7 @@ class Captures(ScriptedDaemon, FaultCase):
 
     def time_to_leave_s(self):
         """After the end of what was in the way for too long."""
-        tenant = self.ready_tenant("queued")
-        tenant.say()
-        tenant.wait_for_line("capturing")
-        self.daemon.close()
+        tenant = self.begin()
         self.daemon.allow(0)
         tenant.say()
         self.daemon.wait_for_holds(lambda holds: holds.flags & STAYS)
@@ -90,10 +88,7 @@ class Captures(ScriptedDaemon, FaultCase):
         return took_s
 
     def test_nothing_has_to_leave(self):
-        tenant = self.ready_tenant("queued")
-        tenant.say()
-        tenant.wait_for_line("capturing")
-        self.daemon.close()
+        tenant = self.begin()
         self.daemon.open()
         tenant.say()
         tenant.wait_for_line("captured")

@@ -8,9 +8,7 @@ usage: endings_test.py BUILD_FOLDER [UNITTEST_ARGUMENT...]
 import unittest
 
 from fault_case import FaultCase
-from swap_daemon import ScriptedDaemon
-
-STAYS = 8  # HoldsFlag
+from swap_daemon import STAYS, ScriptedDaemon
 
 
 class Endings(ScriptedDaemon, FaultCase):

@@ -10,7 +10,7 @@ from fake_daemon import PACKET_MAX, FakeDaemon
 from wire_client import decode, encode
 
 SHARED = 1  # AllowFlag
-SHORT = 1  # HoldsFlag
+SHORT, STAYS = 1, 8  # HoldsFlag
 SEGMENT = 256 << 20
 CHUNK = 64 << 20  # at most
 ALL = 1 << 40

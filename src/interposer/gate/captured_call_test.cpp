@@ -4,7 +4,6 @@
 #include <csetjmp>
 #include <functional>
 #include <thread>
-#include <vector>
 
 #include <pthread.h>
 
@@ -12,10 +11,8 @@
 #include "interposer/flow/flow.h"
 #include "interposer/flow/test_events.h"
 #include "interposer/gate/gated_call.h"
-#include "interposer/gate/slots.h"
 #include "interposer/gate/test_gate.h"
 #include "interposer/session/captures.h"
-#include "os/linux_calls.h"
 
 namespace nvs::interposer {
 namespace {
@@ -105,15 +102,8 @@ TEST_F(CapturedCall, IsTakenOverWhereALongjmpLeftIt) {
   EXPECT_FALSE(gate::is_captured_inside());
 }
 
-// All slots are given out, to this thread as it seems.
 TEST_F(CapturedCall, CountsOnAThreadWithoutASlot) {
-  std::vector<gate::Slot*> taken;
-  for (std::uint32_t i = 0; i < gate::kSlotsMax; ++i) {
-    std::uint64_t nobody = 0;
-    const auto owner = static_cast<std::uint64_t>(os::thread_id());
-    gate::Slot& slot = gate::slot_at(i);
-    if (slot.owner.compare_exchange_strong(nobody, owner)) taken.push_back(&slot);
-  }
+  const AllSlotsTaken taken;
   captures::begins();
   in_copy = [] {
     EXPECT_TRUE(gate::is_captured_inside());
@@ -129,7 +119,6 @@ TEST_F(CapturedCall, CountsOnAThreadWithoutASlot) {
   EXPECT_FALSE(gate::is_captured_inside());
   EXPECT_EQ(gate::threads_inside(), 0);
   captures::begun(nullptr, nullptr, CUDA_ERROR_ILLEGAL_STATE);
-  for (gate::Slot* slot : taken) slot->owner = 0;
 }
 
 }  // namespace

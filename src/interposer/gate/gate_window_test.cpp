@@ -9,7 +9,6 @@
 
 #include "interposer/gate/awake.h"
 #include "interposer/gate/inside.h"
-#include "interposer/gate/slots.h"
 #include "interposer/gate/test_gate.h"
 #include "os/linux_calls.h"
 
@@ -187,15 +186,8 @@ TEST_F(GateTest, ThreadsThatStayedAwakeInVainSleepAgain) {
   thread.join();
 }
 
-// All marks are given out, to this thread as it seems.
 TEST_F(GateTest, WhoIsInsideWithoutAMarkOfItsOwnDoesNotWaitForItself) {
-  std::vector<gate::Slot*> taken;
-  for (std::uint32_t i = 0; i < gate::kSlotsMax; ++i) {
-    std::uint64_t nobody = 0;
-    const auto owner = static_cast<std::uint64_t>(os::thread_id());
-    gate::Slot& slot = gate::slot_at(i);
-    if (slot.owner.compare_exchange_strong(nobody, owner)) taken.push_back(&slot);
-  }
+  const AllSlotsTaken taken;
   bool is_alone = false;
   std::thread([&is_alone] {
     gate::inside([&is_alone] {
@@ -207,7 +199,6 @@ TEST_F(GateTest, WhoIsInsideWithoutAMarkOfItsOwnDoesNotWaitForItself) {
     });
   }).join();
   EXPECT_TRUE(is_alone);
-  for (gate::Slot* slot : taken) slot->owner = 0;
 }
 
 }  // namespace

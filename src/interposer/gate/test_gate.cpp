@@ -15,6 +15,7 @@
 
 #include "interposer/exports/test_real.h"
 #include "interposer/gate/gated_call.h"
+#include "os/linux_calls.h"
 
 namespace nvs::interposer {
 namespace {
@@ -46,6 +47,19 @@ thread_local int current_device = 0;
 CUresult launch() {
   return GatedCall<Row::cuLaunchKernel>::call(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr,
                                               nullptr);
+}
+
+AllSlotsTaken::AllSlotsTaken() {
+  for (std::uint32_t i = 0; i < gate::kSlotsMax; ++i) {
+    std::uint64_t nobody = 0;
+    const auto owner = static_cast<std::uint64_t>(os::thread_id());
+    gate::Slot& slot = gate::slot_at(i);
+    if (slot.owner.compare_exchange_strong(nobody, owner)) taken_.push_back(&slot);
+  }
+}
+
+AllSlotsTaken::~AllSlotsTaken() {
+  for (gate::Slot* slot : taken_) slot->owner = 0;
 }
 
 bool is_asleep(int thread) {

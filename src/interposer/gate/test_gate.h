@@ -5,10 +5,12 @@
 
 #include <atomic>
 #include <functional>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "interposer/gate/gate.h"
+#include "interposer/gate/slots.h"
 
 namespace nvs::interposer {
 
@@ -35,6 +37,18 @@ int in_child(const std::function<void()>& body);
 enum class Membarrier { refused, trapped };
 // For the rest of the process. Trapped: the call raises SIGSYS.
 void forbid_membarrier(Membarrier how);
+
+// All slots are given out, to this thread as it seems.
+class AllSlotsTaken {
+ public:
+  AllSlotsTaken();
+  ~AllSlotsTaken();
+  AllSlotsTaken(const AllSlotsTaken&) = delete;
+  AllSlotsTaken& operator=(const AllSlotsTaken&) = delete;
+
+ private:
+  std::vector<gate::Slot*> taken_;
+};
 
 class GateTest : public testing::Test {
  protected:
