@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: contexts come and go, and their memory goes with them.
 #include "interposer/flow/flow.h"
-#include "interposer/memory/graph_memory.h"
 #include "interposer/memory/graph_room.h"
 #include "interposer/memory/green_contexts.h"
 #include "interposer/memory/hook_support.h"
@@ -181,9 +180,6 @@ void green_may_end(CUcontext context) {
   swap::green_may_end(number_of(context));
 }
 
-// And so do captures in them.
-void green_ended(CUcontext context) { captures::context_ended(context); }
-
 // A reset frees everything, however many hold the context.
 template <class Call>
 CUresult reset_through(CUdevice device, Call call) {
@@ -284,8 +280,11 @@ CUresult cuGreenCtxDestroy(CUgreenCtx hCtx) {
   const int device = take_green(hCtx);
   if (device == kUnknownDevice) return native();
   const CUresult result = release_through(device, native);
-  if (result != CUDA_SUCCESS) green_created(hCtx, device);
-  if (result == CUDA_SUCCESS) green_ended(context);
+  if (result == CUDA_SUCCESS) {
+    interposer::captures::context_ended(context);
+  } else {
+    green_created(hCtx, device);
+  }
   return result;
 }
 

@@ -9,7 +9,6 @@
 #include "interposer/memory/graph_ranges.h"
 #include "interposer/resolve/libc.h"
 #include "interposer/session/captures.h"
-#include "interposer/session/session.h"
 #include "os/futex_lock.h"
 
 namespace nvs::interposer::memory::graphs {
@@ -65,12 +64,11 @@ void for_each(Visit visit) {
   for (Entry* entry = first; entry != nullptr; entry = entry->next) visit(*entry);
 }
 
-template <class Is>
-Entry* take_out(Is is) {
+Entry* take_gone() {
   Entry* taken = nullptr;
   for (Entry** place = &first; *place != nullptr;) {
     Entry* const entry = *place;
-    if (!is(*entry)) {
+    if (!entry->is_gone()) {
       place = &entry->next;
       continue;
     }
@@ -80,10 +78,6 @@ Entry* take_out(Is is) {
     entries.fetch_sub(1, std::memory_order_relaxed);
   }
   return taken;
-}
-
-Entry* take_gone() {
-  return take_out([](const Entry& entry) { return entry.is_gone(); });
 }
 
 constexpr bool is_device(int device) { return device >= 0 && device < kDevicesMax; }

@@ -77,7 +77,6 @@ class GraphRanges {
     }
     return sum;
   }
-  void erase(std::size_t index) { ranges_.erase(index); }
   void give_back() { ranges_.give_back(); }
 
   // How many bytes of [begin, begin + bytes) are in none.

@@ -2,18 +2,12 @@
 #include "interposer/session/gpu_by_uuid.h"
 
 #include "interposer/session/client.h"
+#include "wire/run_number.h"
 
 namespace nvs::interposer::session {
 namespace {
 
 constexpr std::size_t kUuidBytes = 16;
-
-int value_of(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-  return -1;
-}
 
 bool is_same(const std::uint8_t (&a)[kUuidBytes], const std::uint8_t (&b)[kUuidBytes]) {
   return __builtin_memcmp(a, b, kUuidBytes) == 0;
@@ -26,7 +20,7 @@ bool read_uuid(const char* text, std::uint8_t (&uuid)[kUuidBytes]) {
   std::size_t digits = 0;
   for (; *text != '\0'; ++text) {
     if (*text == '-') continue;
-    const int value = value_of(*text);
+    const int value = wire::hex_value(*text);
     if (value < 0 || digits == 2 * kUuidBytes) return false;
     const auto half = static_cast<std::uint8_t>(value);
     std::uint8_t& byte = uuid[digits / 2];

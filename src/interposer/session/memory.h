@@ -28,7 +28,7 @@ bool begin_window(int gpu);
 // All memory has come. For whoever brings it.
 void memory_is_complete(int gpu);
 
-// Opens the gates that wait for memory because there is no daemon any more, if it is there. It need
+// Opens the gates that wait for memory because no daemon opens them, if it is there. It need
 // not have come: what was about to leave may stay, and what is away be freed.
 void open_complete();  // with the session's lock held
 void memory_rests();   // without: nothing is left to move on some GPU

@@ -111,9 +111,9 @@ class Mover {
     const os::FutexGuard guard(lock);
     if (rooms[gpu_].is_faulted) return false;
     const vmm::Need need = need_of(regions.sums(gpu_));
-    const bool may_leave = closed.is_so() && !is_kept();
+    const bool may_leave = need.out > 0 && closed.is_so() && !is_kept();
     is_in_the_way_ = need.out > 0 && !may_leave;
-    const Direction direction = need.out > 0 && may_leave ? Direction::out : Direction::in;
+    const Direction direction = may_leave ? Direction::out : Direction::in;
     if (in_flight_ > 0 && direction != direction_) return false;
     direction_ = direction;
     if (direction == Direction::out) {

@@ -37,9 +37,6 @@ void wait_for(const Missing& missing) {
   wait_for_change(missing.gpu, missing.changes, kLookAgain_ns);
 }
 
-bool is_kept() {
-  const bool is_any = captures::is_any();
-  return (is_any && captures::keep_memory(clock_ns())) || gate::is_captured_inside();
-}
+bool is_kept() { return captures::keep_memory(clock_ns()) || gate::is_captured_inside(); }
 
 }  // namespace nvs::interposer::swap
