@@ -130,7 +130,7 @@ void submit(Line& line, std::int64_t now_ns, CUstream stream, std::uint64_t kind
     const std::int64_t since_ns = last_activity_ns(line.queue);
     const std::int64_t opened_ns = line.opened_ns.load();
     const bool in_window = since_ns >= opened_ns;
-    if (!in_window) line.queue.opened(opened_ns);
+    if (!in_window) line.queue.turns(now_ns);
     const std::int64_t paused_ns =
         in_window ? now_ns - since_ns : now_ns - opened_ns + line.turning_ns.load();
     // Until a window is taken up is never the program's work, however short that is.

@@ -311,6 +311,23 @@ TEST_F(Flow, WhatTheGpuNeedsToTurnIsNoWork) {
   EXPECT_GE(no_work_ns(true), flow::kTurnToUs_ns);
 }
 
+// It turns when it gets something, which may be long after the window has opened. Of several, since
+// a thread may be kept from running just when it matters.
+TEST_F(Flow, TheGpuTurnsWhenItGetsWork) {
+  bool has_begun = true;
+  for (int i = 0; i < 100 && has_begun; ++i) {
+    fake.complete = true;
+    EXPECT_TRUE(look().done);
+    flow::window_opened(0, true);
+    os::sleep_ns(2 * flow::kTurnToUs_ns);
+    fake.complete = false;
+    submit();
+    const std::int64_t first_ns = look().remaining_ns;
+    has_begun = look().remaining_ns < first_ns;
+  }
+  EXPECT_FALSE(has_begun);
+}
+
 TEST_F(Flow, WhoWaitsForRoomSleepsWhileThereIsEnoughQueued) {
   constexpr std::int64_t kLongBound_ns = 1'000'000'000;
   fake.complete = false;

@@ -30,8 +30,8 @@ inline constexpr std::int64_t kTurnToUs_ns = 130'000;
 
 class Queue {
  public:
-  // The GPU may have worked for others until then, and must turn to us first.
-  void opened(std::int64_t opened_ns) { ours_from_ns_ = opened_ns + kTurnToUs_ns; }
+  // The GPU may have worked for others until now, when it gets work of ours, and turns to us first.
+  void turns(std::int64_t now_ns) { ours_from_ns_ = now_ns + kTurnToUs_ns; }
   // A submission is about to be made. It is counted at once, so that threads see each other's. The
   // key tells kinds apart; 0: unknown.
   void submit(std::int64_t now_ns, std::uint64_t key);

@@ -224,12 +224,12 @@ TEST_F(QueueTest, TheGpusWayToUsIsNotTakenForWork) {
   };
   for (int i = 0; i < 20; ++i) kernel(0);
   for (int i = 0; i < 20; ++i) {
-    queue.opened(now);
+    queue.turns(now);
     kernel(kTurnToUs_ns);
   }
   EXPECT_GT(queue.guess_ns(kKey), kMs - 20 * kUs);
   EXPECT_LT(queue.guess_ns(kKey), kMs + 20 * kUs);
-  queue.opened(now);
+  queue.turns(now);
   queue.submit(now, kKey);
   queue.marked(now);
   EXPECT_EQ(queue.remaining_ns(now + kTurnToUs_ns), queue.guess_ns(kKey)) << "it has not begun";
@@ -238,7 +238,7 @@ TEST_F(QueueTest, TheGpusWayToUsIsNotTakenForWork) {
 // Nobody else had it meanwhile.
 TEST_F(QueueTest, WhatEndsBeforeTheGpuCouldHaveComeTeachesNothing) {
   const std::int64_t guess_ns = queue.guess_ns(kKey);
-  queue.opened(now);
+  queue.turns(now);
   queue.submit(now, kKey);
   queue.marked(now);
   queue.completed(now + 20 * kUs, 1);
@@ -375,7 +375,7 @@ TEST(QueueEnd, OfAKernelThatIsNewIsNotKnown) {
 TEST(QueueEnd, IsNotKnownBeforeTheGpuHasTurnedToUs) {
   std::int64_t now = kMs;
   Queue queue = after_kernels_of_a_millisecond(now);
-  queue.opened(now);
+  queue.turns(now);
   queue.submit(now, kKey);
   queue.marked(now);
   EXPECT_EQ(queue.ends_in_ns(now), 0);
