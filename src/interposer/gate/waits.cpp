@@ -3,9 +3,11 @@
 
 #include <atomic>
 
+#include "interposer/flow/queue.h"
 #include "interposer/gate/awake.h"
 #include "interposer/gate/precise_sleep.h"
 #include "interposer/resolve/clock.h"
+#include "interposer/session/session.h"
 #include "os/linux_calls.h"
 
 namespace nvs::interposer::gate::waits {
@@ -14,6 +16,9 @@ namespace {
 // Long enough that it costs nothing, short enough that a request which could not be sent is sent
 // again before anybody notices.
 constexpr std::int64_t kAskAgain_ns = 100'000'000;
+
+// The queue does not run dry meanwhile.
+static_assert(kListenerFirst_ns < flow::kRunDry_ns);
 
 constinit std::atomic<std::uint32_t> count{0};
 constinit std::atomic<std::int64_t> ready_until_ns{0};
@@ -26,6 +31,16 @@ const volatile std::uint32_t* futex() {
 
 void stay_awake(std::uint32_t seen, std::int64_t until_ns) {
   while (count.load(std::memory_order_acquire) == seen && clock_ns() < until_ns) os::relax();
+}
+
+// Whoever waited for room submits next, and the daemon may have said just now that the gate closes.
+// What is submitted before the listener is up is what the next tenant has to wait for.
+void let_listener_go_first(std::uint32_t seen) {
+  const std::int64_t until_ns = clock_ns() + kListenerFirst_ns;
+  while (count.load(std::memory_order_acquire) == seen && session::is_word_due()) {
+    if (clock_ns() >= until_ns) return;
+    os::relax();
+  }
 }
 
 // For how long a thread that stayed awake did not run.
@@ -73,13 +88,14 @@ void for_room(std::uint32_t seen, const flow::Room& room) {
   if (place < 0) {
     const PreciseSleep precise;
     os::futex_wait(futex(), seen, room.sleep_ns > 0 ? room.sleep_ns : room.wait_ns);
-    return;
+  } else {
+    const Absence absence;
+    stay_awake(seen, until_ns);
+    const bool was_kept = absence.ns() > Wakefulness::kKeptFromRunning_ns;
+    if (was_kept) wakefulness.kept_from_running(clock_ns());
+    places.give_back(place, until_ns);
   }
-  const Absence absence;
-  stay_awake(seen, until_ns);
-  const bool was_kept = absence.ns() > Wakefulness::kKeptFromRunning_ns;
-  if (was_kept) wakefulness.kept_from_running(clock_ns());
-  places.give_back(place, until_ns);
+  let_listener_go_first(seen);
 }
 
 void start_over_in_child() {

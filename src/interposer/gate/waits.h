@@ -16,6 +16,9 @@ void changed();
 // Until this moment threads at a closed gate stay awake.
 void get_ready(std::int64_t until_ns);
 
+// How long a thread that has waited for room lets the listener hear what the daemon has said.
+inline constexpr std::int64_t kListenerFirst_ns = 100'000;
+
 // Both until there are more changes than those, or for a while: the caller looks again.
 void at_closed_gate(std::uint32_t seen);
 void for_room(std::uint32_t seen, const flow::Room& room);

@@ -100,6 +100,11 @@ void wait(std::int64_t timeout_ns) {
   os::wait_readable(is_ours(fd) ? fd : -1, timeout_ns);
 }
 
+bool has_unread() {
+  const int fd = number.load(std::memory_order_acquire);
+  return fd >= 0 && os::wait_readable(fd, 0) > 0;
+}
+
 void start_over_in_child() {
   lock.reset();
   const int fd = number.exchange(-1);

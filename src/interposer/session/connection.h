@@ -33,6 +33,9 @@ Outcome send(const void* packet, std::size_t size);
 Outcome send(const void* packet, std::size_t size, int file);
 // `size` is what came; `again`: nothing did. `file` is the caller's if one came along, else -1.
 Outcome receive(void* packet, std::size_t capacity, std::size_t& size, int& file);
+// Something has come that was not received yet, or has become of the connection that its listener
+// does not know yet. For any thread.
+bool has_unread();
 // Until something comes, for `timeout_ns` at most. Without a connection it only sleeps.
 void wait(std::int64_t timeout_ns);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/listen.h"
 
+#include <atomic>
+
 #include "interposer/memory/account.h"
 #include "interposer/memory/ipc_share.h"
 #include "interposer/memory/swap/host.h"
@@ -29,6 +31,8 @@ constexpr std::int64_t kPausedAlone_ns = 10'000 * kMillisecond_ns;
 constexpr std::uint16_t kAccountVersion = 2;  // of the protocol, since when there are accounts
 
 constinit std::int64_t retry_ns = kFirstRetry_ns;
+// The listener reads what is there and acts on it.
+constinit std::atomic<bool> hearing{false};
 // When a daemon last did something for us.
 constinit std::int64_t served_ns = 0;
 
@@ -99,7 +103,6 @@ void take_known(const wire::GpuKnown& message) {
   gpu_known(message);
 }
 
-// False: the connection is gone.
 bool receive_all() {
   char packet[wire::kPacketMax];
   std::size_t size = 0;
@@ -214,6 +217,16 @@ void hear(const char* packet, std::size_t size, int file) {
   }
 }
 
+bool hear_all() {
+  hearing.store(true);
+  const bool is_there = receive_all();
+  hearing.store(false);
+  return is_there;
+}
+
+// In this order: what has been read meanwhile is being heard, or has been.
+bool is_word_due() { return connection::has_unread() || hearing.load(); }
+
 // One that is there but does not serve us cannot resume anybody either.
 void end_long_pause(std::int64_t now_ns) {
   const os::FutexGuard guard(lock);
@@ -227,11 +240,12 @@ void end_long_pause(std::int64_t now_ns) {
 void listen(void*) {
   retry_ns = kFirstRetry_ns;  // in the child of a fork they are the parent's
   served_ns = 0;
+  hearing.store(false);
   for (;;) {
     if (!connection::is_connected()) live_alone();
     const std::int64_t sleep_ns = tend();
     if (sleep_ns > 0) connection::wait(sleep_ns);
-    if (receive_all() && !is_daemon_silent()) continue;
+    if (hear_all() && !is_daemon_silent()) continue;
     daemon_gone();
     end_long_pause(clock_ns());
     os::sleep_ns(retry_ns);

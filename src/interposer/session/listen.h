@@ -10,6 +10,8 @@ namespace nvs::interposer::session {
 // What the thread does.
 void listen(void*);
 
+// All that has come. False: the connection is gone.
+bool hear_all();
 // A packet of the daemon's, and the descriptor that came with it, which is ours.
 void hear(const char* packet, std::size_t size, int file = -1);
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/session/listen.h"
 
+#include <thread>
+
+#include "interposer/gate/waits.h"
 #include "interposer/memory/fake_account.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/test_session.h"
@@ -95,6 +98,36 @@ TEST_F(Listen, TheTenantsAccountCountsFromTheFirstWordAboutAGpu) {
   say(wire::GpuKnown{.ordinal = 0, .known = 0});
   EXPECT_EQ(tenant.used(1, 5), 0U);
   memory::books().after_fork();
+}
+
+TEST_F(Listen, AWordIsDueUntilItIsObeyed) {
+  EXPECT_FALSE(session::is_word_due());
+  send_to_us(wire::Pause{.paused = 1});
+  EXPECT_TRUE(session::is_word_due());
+  std::thread listener;
+  {
+    const os::FutexGuard guard(session::lock);  // which the listener needs to obey
+    listener = std::thread([] { EXPECT_TRUE(session::hear_all()); });
+    while (connection::has_unread()) std::this_thread::yield();
+    EXPECT_TRUE(session::is_word_due());
+  }
+  listener.join();
+  EXPECT_TRUE(session::paused);
+  EXPECT_FALSE(session::is_word_due());
+}
+
+TEST_F(Listen, WithoutADaemonNoWordIsDue) {
+  send_to_us(wire::Pong{});
+  connection::disconnect();
+  EXPECT_FALSE(session::is_word_due());
+}
+
+TEST_F(Listen, WhoeverHasWaitedForRoomWaitsForTheListenerToo) {
+  constexpr flow::Room kNow{.wait_ns = 0, .sleep_ns = 0, .counted = false};
+  send_to_us(wire::Pong{});
+  const std::int64_t before_ns = clock_ns();
+  gate::waits::for_room(gate::waits::changes(), kNow);
+  EXPECT_GE(clock_ns() - before_ns, gate::waits::kListenerFirst_ns);
 }
 
 TEST_F(Listen, PacketsThatMakeNoSenseAreNotForUs) {

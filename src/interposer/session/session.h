@@ -24,6 +24,9 @@ void gpu_seen(int gpu);
 // A thread stands at the closed gate. Cheap if that was said already.
 void want(int gpu);
 
+// The daemon has said something that was not heard yet: the listener may still have to wake up.
+bool is_word_due();
+
 // The GPU that the program uses, if it is one; -1 if there are several or none.
 int only_gpu();
 

@@ -79,6 +79,14 @@ class SessionTest : public testing::Test {
     return ::recv(peer_, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0;
   }
 
+  // As the daemon says it; nobody has received it yet.
+  template <class Message>
+  void send_to_us(const Message& message) const {
+    wire::Packet<Message> packet;
+    packet.message = message;
+    ASSERT_EQ(::send(peer_, &packet, sizeof packet, 0), static_cast<ssize_t>(sizeof packet));
+  }
+
   // Until the socket takes no more; and as if the daemon had read all of it.
   static void fill_socket() {
     while (connection::send(wire::Ping{}) == connection::Outcome::done) {
