@@ -224,10 +224,17 @@ class LetGo : public HandedOver {
     EXPECT_TRUE(flow::look(0, result));
     return result;
   }
-  static bool may_let_go() {
-    const os::FutexGuard guard(session::lock);
-    return session::may_let_go(0, clock_ns(), look());
+  // After which nothing has come in for a moment.
+  static flow::Look quiet_look() {
+    flow::Look result = look();
+    while (result.quiet_ns < session::kLetGoAfter_ns) result = look();
+    return result;
   }
+  static bool may_let_go(const flow::Look& seen) {
+    const os::FutexGuard guard(session::lock);
+    return session::may_let_go(0, clock_ns(), seen);
+  }
+  static bool may_let_go() { return may_let_go(quiet_look()); }
   void open_and_work(std::uint64_t grant, std::uint32_t flags = kShared) {
     open(grant, flags);
     flow::emptied(0, flow::now(0));
@@ -260,9 +267,19 @@ TEST_F(LetGo, ItIsToldWhileTheGateIsOpen) {
 
 TEST_F(LetGo, WhoeverSleepsALotDoes) {
   open_and_work(7);
+  quiet_look();
   session::tend();
   EXPECT_TRUE(is_told());
   EXPECT_TRUE(is_all_done());
+}
+
+TEST_F(LetGo, TheNextRequestHasAMoment) {
+  open_and_work(7);
+  flow::Look seen = quiet_look();
+  seen.quiet_ns = session::kLetGoAfter_ns - 1;
+  EXPECT_FALSE(may_let_go(seen));
+  seen.quiet_ns = session::kLetGoAfter_ns;
+  EXPECT_TRUE(may_let_go(seen));
 }
 
 // A copy, and then at once a long graph: what was a pause was none.

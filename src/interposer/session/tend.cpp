@@ -319,7 +319,8 @@ std::int64_t tend_readiness(std::int64_t now_ns) {
 
 bool may_let_go(int gpu, std::int64_t now_ns, const flow::Look& look) {
   const Gpu& mine = gpus[gpu];
-  const bool is_done = look.done && look.certain && look.mostly_sleeps;
+  const bool is_quiet = look.quiet_ns >= kLetGoAfter_ns;
+  const bool is_done = look.done && is_quiet && look.certain && look.mostly_sleeps;
   const bool is_held = (held & (1U << gpu)) != 0;
   return is_done && mine.awaited && !is_held && now_ns >= mine.keeps_until_ns && may_guess(gpu);
 }
