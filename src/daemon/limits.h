@@ -93,8 +93,8 @@ inline constexpr Duration kShareSpanMin = Duration::from_ms(500);
 inline constexpr std::size_t kTraceAnswerMax = 20'000;
 
 // The end of a drain is expected at a certain time: how long before and after the daemon stays
-// awake for it. At 45 handovers a second it costs one processor less than 1 % for each GPU.
-inline constexpr Duration kAwakeBefore = Duration::from_us(300);
+// awake for it: as long as those who wait for it (session/tend.cpp).
+inline constexpr Duration kAwakeBefore = Duration::from_us(500);
 inline constexpr Duration kAwakeAfter = Duration::from_us(500);
 
 // Connections over HTTP, from anybody in the network. One more, and the one that has the least time

@@ -42,8 +42,9 @@ constexpr std::int64_t kSteadyLook_ns = kMillisecond_ns;
 constexpr std::int64_t kSpinBelow_ns = 30 * kMicrosecond_ns;
 
 // A window is expected to open at a certain time: how long before and after we stay awake for it.
-// It takes 50 us to wake up, at times 200, and a drain often takes 200 us longer than thought.
-constexpr std::int64_t kAwakeBefore_ns = 300 * kMicrosecond_ns;
+// It takes 50 us to wake up, at times 250; the word of that time comes as late once more, and a
+// drain may be told 55 us before its end (hand_over.h). It also often takes 200 us longer.
+constexpr std::int64_t kAwakeBefore_ns = 500 * kMicrosecond_ns;
 constexpr std::int64_t kAwakeAfter_ns = 500 * kMicrosecond_ns;
 
 // A drain that has got nowhere for this long is stalled, then impossible; both beside what was
