@@ -121,13 +121,15 @@ struct Way {
   Early early_us;
   Next next;
 };
-constexpr std::array<Way, 7> kWays = {{
+constexpr std::array<Way, 9> kWays = {{
     {"submitted when the kernel was seen to end, the next kernel when the request was",
      {},
      Next::kAfterRequest},
     {"the same, but the next kernel submitted right behind the request", {}, Next::kBehindRequest},
     {"the request submitted 0 us before the kernel's end", 0, Next::kAfterRequest},
+    {"15 us before", 15, Next::kAfterRequest},
     {"30 us before", 30, Next::kAfterRequest},
+    {"45 us before", 45, Next::kAfterRequest},
     {"60 us before", 60, Next::kAfterRequest},
     {"100 us before", 100, Next::kAfterRequest},
     {"400 us before", 400, Next::kAfterRequest},
