@@ -12,7 +12,7 @@ std::uint64_t Allowances::send(std::uint64_t bytes) {
     open_.erase(open_.begin());
   }
   bytes_ = bytes;
-  open_.push_back({++number_, bytes, bytes});
+  open_.push_back({++number_, bytes, bytes, bytes});
   return number_;
 }
 
@@ -25,6 +25,12 @@ void Allowances::acknowledge(std::uint64_t number) {
 std::uint64_t Allowances::most() const {
   std::uint64_t most = 0;
   for (const Sent& sent : open_) most = std::max(most, sent.most);
+  return most;
+}
+
+std::uint64_t Allowances::most_for_certain() const {
+  std::uint64_t most = 0;
+  for (const Sent& sent : open_) most = std::max(most, sent.bytes);
   return most;
 }
 

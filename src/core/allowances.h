@@ -30,11 +30,14 @@ class Allowances {
   // If there is none, it has no reason to have more or less than it has.
   std::uint64_t most() const;
   std::uint64_t least() const;
+  // The most that it may go by for certain: what was merged may have been answered.
+  std::uint64_t most_for_certain() const;
 
  private:
   struct Sent {
     std::uint64_t number;
-    std::uint64_t most;
+    std::uint64_t bytes;
+    std::uint64_t most;  // with those before it that were merged
     std::uint64_t least;
   };
   std::uint64_t number_ = 0;

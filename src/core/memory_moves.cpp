@@ -105,7 +105,9 @@ class Carrier {
   Carrier(Node& node, Gpu& gpu, std::vector<Target> targets)
       : node_(node), gpu_(gpu), targets_(std::move(targets)), shared_(gpu.tenants > 1) {
     const std::uint64_t usable = usable_bytes(gpu);
-    room_ = usable - std::min(usable, committed_bytes(gpu));
+    const std::uint64_t committed = committed_bytes(gpu);
+    room_ = usable - std::min(usable, committed);
+    overdrawn_ = committed > usable;
   }
 
   void run() {
@@ -179,7 +181,11 @@ class Carrier {
     const std::uint64_t allowed = memory.allowances.any() ? memory.allowances.bytes() : 0;
     owed_ -= missing(target);
     const std::uint64_t spare = room_ - std::min(room_, owed_);
-    std::uint64_t to = std::min(target.need, committed + room_);
+    // Where more than there is was promised nobody may get more than it may have already, for
+    // certain.
+    const std::uint64_t had =
+        overdrawn_ ? std::max(memory.resident, memory.allowances.most_for_certain()) : committed;
+    std::uint64_t to = std::min(target.need, had + room_);
     if (to == target.need) to = std::max(to, std::min(target.bytes, committed + spare));
     const std::uint64_t kept = to - std::min(to, committed);
     // A part of what it asks for is of no use to it.
@@ -213,6 +219,7 @@ class Carrier {
   std::vector<Target> targets_;
   bool shared_;
   std::uint64_t room_ = 0;
+  bool overdrawn_ = false;  // more than there is was promised, before there was less
   std::uint64_t owed_ = 0;  // to those that come behind
 };
 

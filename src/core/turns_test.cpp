@@ -33,6 +33,9 @@ TEST(Allowances, TheLeastCountsTooAndOneThatNeverAnswersCostsNoMore) {
   for (std::uint64_t bytes = 0; bytes < 100; ++bytes) allowances.send(5);
   EXPECT_EQ(allowances.most(), 7U);
   EXPECT_EQ(allowances.least(), 1U);
+  EXPECT_EQ(allowances.most_for_certain(), 5U) << "it may have answered the first";
+  allowances.acknowledge(3);
+  EXPECT_EQ(allowances.most(), 7U) << "which was merged with others";
   allowances.acknowledge(102);
   EXPECT_EQ(allowances.most(), 5U);
   EXPECT_EQ(allowances.least(), 5U);
