@@ -116,6 +116,7 @@ void Ledger::give_up_silent() {
       if (slot.given_up || !is_silent(slot)) continue;
       finish_drain(slot, core::GpuId{gpu});  // nobody waits for it any longer
       slot.given_up = true;
+      tenant_at(clients_[number(id)].tenant).on[gpu].gave_up = false;
       refresh(clients_[number(id)].tenant, core::GpuId{gpu});
     }
   }

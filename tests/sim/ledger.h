@@ -73,6 +73,7 @@ struct Standing {
   Duration longest_wait;               // that is over
   std::optional<Instant> held_since;   // a window that is open or closing, and not loose
   std::optional<Instant> held_last;    // end of its last window
+  Duration excused_until_then;         // Ledger::excused() at that time
   Instant held_before;                 // and its beginning
   Between<Duration> held_used;         // what it had used by then
   Instant turn_since;                  // the same, or an earlier one that it gave up for a moment

@@ -62,6 +62,7 @@ void Ledger::refresh_one(core::TenantId id, core::GpuId gpu) {
     } else {
       standing.change = on.changes;
       standing.held_last = now_;
+      standing.excused_until_then = excused_;
       standing.held_before = *standing.held_since;
       standing.held_since.reset();
     }
@@ -108,7 +109,7 @@ bool Ledger::has_rested(core::TenantId id, core::GpuId gpu) const {
   }
   if (*it.held_last == now_) return true;  // given up and opened again in one step
   // A daemon that was held up, or whose timer is late, may have heard of its return first.
-  const Duration late = longest_excuse_ + kTimerLate;
+  const Duration late = excused_ - it.excused_until_then + kTimerLate;
   const Duration used = quota_.used(id, gpu).most - it.turn_used.least;
   return now_ - *it.held_last <= core::kRestMin + late &&
          (may_be_renewed(id, gpu) || now_ <= it.turn_since + used * 2 + core::kRestFree + late);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // In automatic and serial mode a GPU belongs to one tenant at a time: a window is opened when all
 // clients of the others have drained, but for those that cannot drain or do not answer. Windows
-// that overlap for another reason (the mode before, the daemon before) do not stay so.
+// that overlap for another reason (the mode before, the daemon before) do not stay so for longer
+// than the GPU needs for what all of them may have queued.
 // A gang that has given its gates up on a GPU keeps its place there while it works elsewhere
 // (ADR-0008), and is back without a new window: whoever was being closed beside it before it gave
 // them up, because it was found open, may still be.
+#include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "tests/sim/checkers/checkers.h"
@@ -14,6 +17,8 @@ namespace nvs::sim {
 namespace {
 
 constexpr Duration kOverlapMax = Duration::from_s(3);
+// A client's queue without a bound, and its longest kernel (draw_plan.cpp).
+constexpr Duration kQueuedMax = Duration::from_ms(40);
 
 class ExclusiveWindows : public Checker {
  public:
@@ -39,14 +44,18 @@ class ExclusiveWindows : public Checker {
   }
 
   void on_settled(const Ledger& ledger, const std::optional<Instant>&) override {
-    overlap_since_.resize(ledger.gpus().size());
+    overlaps_.resize(ledger.gpus().size());
     for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
-      std::optional<Instant>& since = overlap_since_[index];
+      std::optional<Overlap>& overlap = overlaps_[index];
+      const Duration queued =
+          kQueuedMax * static_cast<std::int64_t>(ledger.gpus()[index].open.size());
       if (!overlaps(ledger, core::GpuId{index})) {
-        since.reset();
-      } else if (!since) {
-        since = ledger.now();
-      } else if (ledger.now() - *since > kOverlapMax + ledger.excused()) {
+        overlap.reset();
+        continue;
+      }
+      if (!overlap) overlap = {ledger.now(), {}};
+      overlap->queued = std::max(overlap->queued, queued);
+      if (ledger.now() - overlap->since > kOverlapMax + overlap->queued + ledger.excused()) {
         complain("windows of several tenants stay open together on " + text(core::GpuId{index}));
       }
     }
@@ -75,7 +84,11 @@ class ExclusiveWindows : public Checker {
     return false;
   }
 
-  std::vector<std::optional<Instant>> overlap_since_;
+  struct Overlap {
+    Instant since;
+    Duration queued;  // at most, when most clients had windows
+  };
+  std::vector<std::optional<Overlap>> overlaps_;  // by GPU
 };
 
 }  // namespace
