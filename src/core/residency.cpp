@@ -36,7 +36,6 @@ void decide(Gpu& gpu, Division& division, Instant now) {
   }
   const Changes changes = settle_places(division, now);
   if (ends) {
-    count_passed(gpu, changes.came_in);
     memory.turn.began = now;  // unless somebody has to come in first
   } else if (changes.sent_out && is_turn_over(gpu, now)) {
     // Nobody waited, and the turn went on. Whoever has to go now does not come back at once.
@@ -44,6 +43,8 @@ void decide(Gpu& gpu, Division& division, Instant now) {
   }
   const bool renews = !had_turn || changes.sent_out;
   const bool changed = ends ? changes.any() : renews && !changes.came_in.empty();
+  // A turn that nobody needs any more is over for whoever was passed over, however short it was.
+  if (ends || (memory.tight && changed)) count_passed(gpu, changes.came_in);
   if (memory.tight && changed) change_turn(gpu, now);
 }
 

@@ -303,5 +303,22 @@ TEST_F(TurnsAcross, WhatIsNotReachedIsIdle) {
   EXPECT_TRUE(node.is_open(1));
 }
 
+// Of those that work for less than a turn and rest, each makes way for the next in the middle of
+// one.
+TEST_F(Turns, ThatOthersGiveUpCountForWhoeverIsPassedOver) {
+  set_turn(Duration::from_s(2));
+  node.join(1, 1);
+  has(1, 0, 12);
+  for (int client : {2, 3, 4}) {
+    node.join(client, client, Priority::high);
+    has(client, 0, 12);
+    node.burst(client, 0, Duration::from_ms(1500), Duration::from_ms(3500));
+    pass_ms(1000);
+  }
+  node.saturate(1);
+  pass_ms(60'000);
+  EXPECT_GE(node.used(1).seconds(), 10) << "one turn in five is longer than the others' are";
+}
+
 }  // namespace
 }  // namespace nvs::core
