@@ -59,6 +59,12 @@ void even_out(Node& node, Gpu& gpu) {
   }
 }
 
+// How far it is ahead of its class or behind it, as far as that is a matter of a window.
+Service lead_of(const Seat& seat, Service floor, std::uint32_t weight) {
+  return std::clamp(seat.service - floor, -scaled(kSleeperCredit, weight),
+                    scaled(span_of(seat.gpu->policy), weight));
+}
+
 }  // namespace
 
 void set_policy(Node& node, Gpu& gpu, const GpuPolicy& policy) {
@@ -84,12 +90,9 @@ void set_priority(Node& node, Tenant& tenant, Priority priority) {
     Gpu& gpu = *seat.gpu;
     gpu.account(node.now);
     seat.accrue(node.now);
-    // Where it stands among its own class is carried over, as far as it is a matter of a window.
-    const Service ahead =
-        std::clamp(seat.service - gpu.floor_of(old), -scaled(kSleeperCredit, tenant.weight),
-                   scaled(span_of(gpu.policy), tenant.weight));
+    const Service lead = lead_of(seat, gpu.floor_of(old), tenant.weight);
     if (seat.waiting) gpu.line.remove(seat);
-    seat.service = gpu.floor_of(priority) + ahead;
+    seat.service = gpu.floor_of(priority) + lead;
     if (seat.hold != Hold::none) {
       --gpu.holding[static_cast<std::size_t>(old)];
       ++gpu.holding[static_cast<std::size_t>(priority)];
@@ -108,9 +111,15 @@ void set_priority(Node& node, Tenant& tenant, Priority priority) {
 }
 
 void set_weight(Node& node, Tenant& tenant, std::uint32_t weight) {
-  for_each_seat(tenant, [&node](Seat& seat) {
+  for_each_seat(tenant, [&](Seat& seat) {
+    Gpu& gpu = *seat.gpu;
+    gpu.account(node.now);
     seat.accrue(node.now);
-    if (seat.waiting) seat.gpu->line.remove(seat);
+    // What a small weight has made of a window would be made up for in hours with a large one.
+    const Service floor = gpu.floor_of(tenant.priority);
+    const Service lead = lead_of(seat, floor, weight);
+    if (seat.waiting) gpu.line.remove(seat);
+    seat.service = floor + lead;
   });
   tenant.weight = weight;
   for_each_seat(tenant, [](Seat& seat) {

@@ -84,6 +84,37 @@ TEST(Modes, AnOtherWindowCountsForTheOneThatIsOpen) {
   EXPECT_TRUE(node.is_closing(1));
 }
 
+// A second in the order of one with the least weight is nearly two minutes of one with much.
+TEST(Weights, ThatChangeCarryAPlaceOverWithinAWindow) {
+  SimNode node(1, {Mode::automatic, Duration::from_ms(80), std::nullopt});
+  for (int i : {1, 2}) {
+    node.join(i, i);
+    node.saturate(i);
+  }
+  node.step(WeightSet{TenantId{1}, 1});
+  while (!node.is_open(1)) node.pass_ms(1);
+  node.pass_ms(79);
+  node.step(WeightSet{TenantId{1}, 100});
+  node.pass_ms(2000);
+  EXPECT_NEAR(node.used(1).seconds(), node.used(2).seconds(), 0.3);
+}
+
+// What was used side by side is nobody's service.
+TEST(Modes, TimeInConcurrentModeCountsForNobody) {
+  SimNode node(1, policy_of(Mode::concurrent));
+  node.join(1, 1);
+  node.join(2, 2);
+  node.want(1);
+  node.pass_ms(60'000);
+  node.saturate(2);
+  node.step(PolicySet{GpuId{0}, policy_of(Mode::automatic)});
+  node.saturate(1);
+  node.pass_ms(2000);
+  const Duration before = node.used(1);
+  node.pass_ms(2000);
+  EXPECT_NEAR((node.used(1) - before).seconds(), 1, 0.1);
+}
+
 TEST(Pause, ClosesAtOnceAlthoughNobodyWaits) {
   SimNode node;
   node.join(1, 1);
