@@ -16,7 +16,11 @@ constexpr std::array<int, kPriorities> kFloorShares = {kFloorShareLow, kFloorSha
 void ClassFloors::pass(Duration span, const Activities& activities, Duration window) {
   for (std::size_t i = 0; i < owed_.size(); ++i) {
     Duration owed = owed_[i];
-    if (activities[i].waits) owed += span / 1000 * kFloorShares[i];
+    if (activities[i].waits) {
+      const std::int64_t thousandths = span.ns() * kFloorShares[i] + rest_[i];
+      owed += Duration::from_ns(thousandths / 1000);
+      rest_[i] = thousandths % 1000;
+    }
     if (activities[i].runs) owed -= span;
     owed_[i] = std::clamp(owed, Duration{}, window * kWindowsOwedMax);
   }

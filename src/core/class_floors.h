@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 
 #include "base/instant.h"
 #include "core/policy.h"
@@ -30,6 +31,7 @@ class ClassFloors {
 
  private:
   std::array<Duration, kPriorities> owed_;
+  std::array<std::int64_t, kPriorities> rest_{};  // thousandths of a nanosecond
 };
 
 }  // namespace nvs::core

@@ -27,6 +27,16 @@ TEST(ClassFloors, AccrueWhileWaitingAndArePaidByRunning) {
   EXPECT_EQ(floors.owed(Priority::normal), Duration{}) << "nobody pays in advance";
 }
 
+TEST(ClassFloors, LoseNothingToManySmallSpans) {
+  ClassFloors floors;
+  ClassFloors::Activities low_waits{};
+  low_waits[0].waits = true;
+  for (int i = 0; i < 100'000; ++i) {
+    floors.pass(Duration::from_ns(999), low_waits, Duration::from_s(1));
+  }
+  EXPECT_EQ(floors.owed(Priority::low), Duration::from_us(99'900 * kFloorShareLow / 1000));
+}
+
 TEST(ClassFloors, AreLimited) {
   ClassFloors floors;
   ClassFloors::Activities low_waits{};
