@@ -22,7 +22,11 @@ void Seat::accrue(Instant now) {
   const Duration part = uncharged(now);
   if (busy > 0) bill.add(span);
   had += part;
-  if (earns()) service += scaled(span, tenant->weight);
+  if (earns()) {
+    service += scaled(span, tenant->weight);
+  } else if (hold == Hold::closing) {
+    held_up += span;
+  }
   accrued = now;
   quota.shared_since = gpu->shared_at(now);
   if (quota.account) charge(part, now);

@@ -76,6 +76,7 @@ struct Seat {
   bool overdue = false;   // or to its gang, which had waited long enough
   bool woke = false;      // it takes the GPU from somebody in the middle of a window
   bool ended_busy = false;
+  Duration held_up;           // others, while it was closed, without work that would have counted
   bool took_over = false;     // before its window another tenant had one
   bool active = false;        // as it was when gates of it last changed
   bool told_at_work = false;  // as the tenant's other seats last heard

@@ -73,6 +73,9 @@ void release(Node& node, Seat& seat) {
   Gpu& gpu = *seat.gpu;
   gpu.account(node.now);
   seat.accrue(node.now);
+  // Whoever says that it has no work and takes its time to close is served like one that works.
+  const Duration held_up = std::exchange(seat.held_up, {});
+  if (held_up > kDrainFree) seat.service += scaled(held_up - kDrainFree, seat.tenant->weight);
   gpu.floor_of(seat.tenant->priority);
   std::erase(gpu.holders, &seat);
   --gpu.holding[class_of(seat)];
@@ -193,6 +196,7 @@ void end_window_here(Node& node, Seat& seat) {
   if (seat.hold != Hold::open) return;
   Gpu& gpu = *seat.gpu;
   gpu.account(node.now);
+  seat.accrue(node.now);
   seat.ended_busy = seat.busy > 0;
   seat.hold = Hold::closing;
   if (gpu.open == &seat) gpu.open = nullptr;

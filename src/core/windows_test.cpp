@@ -179,6 +179,39 @@ TEST(Windows, WhoeverLostItsWindowWaitsForTheOneItWasEndedFor) {
   EXPECT_TRUE(node.is_open(2));
 }
 
+// What it keeps others off with is not billed, since it does not work; but it is served by it.
+TEST(Windows, WhoeverIsIdleAndTakesItsTimeToCloseIsServedNoMoreThanOthers) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 2);
+  node.want(1);
+  node.saturate(2);
+  for (int i = 0; i < 100; ++i) {
+    while (!node.is_open(1) && !node.is_closing(1)) node.pass_ms(1);
+    node.idle(1);
+    node.pass_ms(250);
+    node.drained(1, 0, true);
+  }
+  EXPECT_LT(node.used(1).seconds(), 1);
+  EXPECT_GT(node.used(2).seconds(), 18) << "of 45";
+}
+
+// It held nobody up until it was told to close.
+TEST(Windows, WhoeverWasIdleForLongAndClosesAtOnceIsServedAsBefore) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 2);
+  node.want(1);
+  node.idle(1);
+  node.pass_ms(60'000);
+  node.saturate(2);
+  node.drained(1);
+  node.pass_ms(100);
+  node.want(1);
+  node.pass_ms(50);
+  EXPECT_EQ(node.opened(1), 2);
+}
+
 TEST(Windows, AnIdleHolderIsClosedForAnyone) {
   SimNode node;
   node.join(1, 1, Priority::high);
