@@ -119,9 +119,11 @@ TEST_F(Drains, AStallLetsOneInForEachThatWaits) {
   EXPECT_EQ(node.effects_text(),
             "let_one_in client=3 gpu=0 grant=2\nlet_one_in client=4 gpu=0 grant=3\n");
   node.stalled(1);
+  EXPECT_EQ(node.effects_text(), "") << "a moment later";
+  node.pass(kLetInEvery);
+  node.stalled(1);
   EXPECT_EQ(node.effects_text(),
             "let_one_in client=3 gpu=0 grant=4\nlet_one_in client=4 gpu=0 grant=5\n");
-  node.pass_ms(1);
   node.drained(1);
   EXPECT_TRUE(node.is_open(2));
 }

@@ -70,6 +70,7 @@ struct Gate {
   bool refused = false;    // refused to drain, and has not drained since
   bool stalled = false;    // its drain gets nowhere
   bool let_in = false;     // closed, and somebody was let in; what came of it is not known yet
+  Instant let_in_at;       // when somebody last was
   GrantId grant{};         // of its latest opening
   Instant told;            // when it was told to close
   bool next_told = false;  // those who come next know when that will be

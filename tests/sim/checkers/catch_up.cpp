@@ -4,7 +4,8 @@
 // it must be let in only where nobody else waits, or they would never catch up. When what somebody
 // was let in with is done, more waits there, and the stall goes on, the next is let in at once.
 // Somebody may be let in when the stall is just over; if that stalls, the rest is let in after it.
-// Nobody is let in for another reason.
+// One that was let in just now, and of which nothing was heard since, may have to wait for the
+// next. Nobody is let in for another reason.
 #include <map>
 #include <utility>
 #include <vector>
@@ -41,6 +42,7 @@ class CatchUp : public Checker {
     if (let == nullptr) return;
     const Gate who(let->client, core::index_of(let->gpu));
     const Slot* slot = ledger.slot(let->client, let->gpu);
+    latest_[who] = ledger.now();
     if (slot != nullptr && slot->gate == Slot::Gate::closed) let_in_[who] = let->grant;
     if (std::erase(due_, who) + std::erase(optional_, who) == 0) {
       complain(text(let->client) + " let in on " + text(let->gpu) +
@@ -75,6 +77,14 @@ class CatchUp : public Checker {
       (other.gate == Slot::Gate::closed ? due_ : optional_).push_back(gate);
     });
     if (due_.empty()) due_.swap(optional_);
+    const auto is_recent = [&](const Gate& gate) {
+      const auto at = latest_.find(gate);
+      return at != latest_.end() && ledger.now() - at->second < core::kLetInEvery;
+    };
+    for (const Gate& gate : due_) {
+      if (is_recent(gate)) optional_.push_back(gate);
+    }
+    std::erase_if(due_, is_recent);
   }
 
   void on_drained(const Ledger& ledger, const core::Drained& drained) {
@@ -104,6 +114,7 @@ class CatchUp : public Checker {
   std::vector<Gate> due_;                 // to be let in
   std::vector<Gate> optional_;            // may be
   std::map<Gate, core::GrantId> let_in_;  // and not heard of since
+  std::map<Gate, Instant> latest_;        // when they last were
 };
 
 }  // namespace
