@@ -8,9 +8,6 @@
 namespace nvs::core {
 namespace {
 
-// More than any GPU has, and little enough to be added up.
-constexpr std::uint64_t kToldMax = std::uint64_t{1} << 48U;
-
 template <class Do>
 void for_each_told(const Gpu& gpu, Do do_it) {
   for (const Seat* seat : gpu.memory.seats) {
@@ -105,7 +102,7 @@ void leave_memory(Seat& seat) {
 void note_held(Gate& gate, const MemoryHeld& told, Instant now) {
   MemoryHeld event = told;
   for (std::uint64_t* bytes : {&event.resident, &event.away, &event.fixed, &event.asked}) {
-    *bytes = std::min(*bytes, kToldMax);
+    *bytes = std::min(*bytes, kGpuBytesMost);
   }
   GateMemory& memory = gate.memory;
   const std::uint64_t most = memory.allowances.most();

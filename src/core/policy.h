@@ -106,6 +106,9 @@ inline constexpr Duration kLetInEvery = Duration::from_ms(5);
 inline constexpr Duration kRefusalRetry = Duration::from_s(1);
 inline constexpr Duration kRefusalRetryMax = Duration::from_s(30);
 
+// More than any GPU has, and little enough to be added up: a client is taken to have no more, and a
+// GPU of unknown size to have as much.
+inline constexpr std::uint64_t kGpuBytesMost = std::uint64_t{1} << 48U;
 // Memory moves in chunks of this size; allowances are not raised by less, but for the last bit.
 inline constexpr std::uint64_t kMemoryStep = std::uint64_t{64} << 20;
 // A tenant without work for so long has no use for its turn, if moving its memory takes no longer:

@@ -2,7 +2,6 @@
 #include "core/residency.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/gangs.h"
 #include "core/memory_books.h"
@@ -128,7 +127,7 @@ GpuPolicy within_limits(GpuPolicy policy) {
 }
 
 std::uint64_t usable_bytes(const Gpu& gpu) {
-  if (gpu.capacity_bytes == 0) return std::numeric_limits<std::uint64_t>::max() / 4;
+  if (gpu.capacity_bytes == 0) return kGpuBytesMost;
   const std::uint64_t left = gpu.capacity_bytes - std::min(gpu.memory.shortage, gpu.capacity_bytes);
   return std::max(left, std::min(gpu.memory.largest, gpu.capacity_bytes));
 }

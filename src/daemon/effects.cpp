@@ -29,6 +29,8 @@ class Sender {
     return session_.send(message);
   }
   Session::Output operator()(const core::SetAllowance& allowance) const {
+    // What a client has, what is away and what it asks for, and nothing that it would not take.
+    static_assert(3 * core::kGpuBytesMost <= wire::kGpuBytesMax);
     wire::Allow message;
     message.ordinal = ordinal_of(allowance.gpu);
     message.flags = allowance.shared ? wire::u32{wire::kShared} : 0U;

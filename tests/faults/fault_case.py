@@ -48,6 +48,7 @@ class FaultCase(unittest.TestCase):
     preset = "t4"
     time = 0.2
     window = "40ms"  # short, for many of them in a test
+    nvml = BUILD / "lib/sim/libnvidia-ml.so.1"  # the daemon's
     daemon_options = ()
 
     def setUp(self):
@@ -76,12 +77,11 @@ class FaultCase(unittest.TestCase):
         self.wait_until(self.has_status, "the daemon's status")
 
     def spawn_daemon(self):
-        nvml = str(BUILD / "lib/sim/libnvidia-ml.so.1")
         command = [str(BUILD / "bin/nvshare-scheduler"), "--folder", str(self.folder)]
         command += ["--window", self.window]
         self.daemon = subprocess.Popen(
             [*command, *self.daemon_options],
-            env=environment(NVSHARE_NVML=nvml, **self.machine),
+            env=environment(NVSHARE_NVML=str(self.nvml), **self.machine),
             stderr=self.daemon_log,
         )
 
