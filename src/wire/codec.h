@@ -40,9 +40,12 @@ Arrival inspect(const void* packet, std::size_t size, Sender sender);
 template <class Message>
 bool decode(const void* packet, std::size_t size, Message& message);
 
-// Both are used by the template above, and defined for every message.
+// These are used by the template above, and defined for every message. What is a text is in spec/:
+// has_its_ends() looks at all of them, and is_valid() at what has a range.
 void copy_fields(const void* packet, std::size_t size, void* message, std::size_t message_size);
-#define NVS_WIRE_ROW(name, number, sender) bool is_valid(const name& message);
+#define NVS_WIRE_ROW(name, number, sender) \
+  bool has_its_ends(const name& message);  \
+  bool is_valid(const name& message);
 #include "wire/rows.inc"
 #undef NVS_WIRE_ROW
 
@@ -50,7 +53,7 @@ template <class Message>
 bool decode(const void* packet, std::size_t size, Message& message) {
   static_assert(sizeof(Packet<Message>) <= kPacketMax);
   copy_fields(packet, size, &message, sizeof message);
-  return is_valid(message);
+  return has_its_ends(message) && is_valid(message);
 }
 
 }  // namespace nvs::wire

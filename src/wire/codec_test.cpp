@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/codec.h"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -191,12 +192,35 @@ TEST(Codec, FieldsOutOfRangeAreRefused) {
   EXPECT_FALSE(accepts(Visible{.total = kGpuBytesMax + 1}));
   EXPECT_FALSE(accepts(Visible{.limit = kGpuBytesMax + 1}));
   EXPECT_FALSE(accepts(Visible{.ordinal = kGpusMax}));
-  Hello endless;
-  memset(endless.pod, 'a', sizeof endless.pod);
-  EXPECT_FALSE(accepts(endless));
-  Goodbye shouting;
-  memset(shouting.text, 'a', sizeof shouting.text);
-  EXPECT_FALSE(accepts(shouting));
+}
+
+// Whoever takes a text would read on behind the message.
+template <class Message>
+void expect_its_end_is_checked(const char* what, std::size_t at, std::size_t size) {
+  Message message;
+  char* const text = reinterpret_cast<char*>(&message) + at;
+  memset(text, 'a', size - 1);
+  EXPECT_TRUE(accepts(message)) << what;
+  text[size - 1] = 'a';
+  EXPECT_FALSE(accepts(message)) << what;
+}
+
+TEST(Codec, EveryTextOfEveryMessageMustEnd) {
+  int texts = 0;
+#define NVS_MESSAGE(name, number, sender)
+#define NVS_FIELD(message, type, name)
+#define NVS_TEXT(message, name, bytes)                                                    \
+  expect_its_end_is_checked<message>(#message "." #name, offsetof(message, name), bytes); \
+  ++texts;
+#define NVS_BYTES(message, name, bytes)
+#define NVS_MESSAGE_END(name)
+#include "spec/wire_messages.def"
+#undef NVS_MESSAGE
+#undef NVS_FIELD
+#undef NVS_TEXT
+#undef NVS_BYTES
+#undef NVS_MESSAGE_END
+  EXPECT_GT(texts, 0);
 }
 
 }  // namespace
