@@ -77,10 +77,11 @@ struct DrainRefused {
   GpuId gpu;
   GrantId grant;
 };
-// A client that was connected before the daemon restarted has its gate open on this GPU.
+// A client that ran without a daemon has its gate open on this GPU.
 struct FoundOpen {
   ClientId client;
   GpuId gpu;
+  bool in_time = true;  // soon after the daemon's start: it may be waited for
 };
 
 // What a client has of a GPU's memory, in bytes.

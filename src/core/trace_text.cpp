@@ -101,7 +101,9 @@ struct Describe {
   std::string operator()(const StillDraining& it) const { return about_grant("draining", it); }
   std::string operator()(const DrainStalled& it) const { return about_grant("stalled", it); }
   std::string operator()(const DrainRefused& it) const { return about_grant("refused", it); }
-  std::string operator()(const FoundOpen& it) const { return about_gate("found_open", it); }
+  std::string operator()(const FoundOpen& it) const {
+    return about_gate("found_open", it) + (it.in_time ? "" : " late");
+  }
   std::string operator()(const MemoryHeld& it) const {
     Line line("holds");
     line.client(it.client).gpu(it.gpu).number("number", it.number);

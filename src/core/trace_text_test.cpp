@@ -14,6 +14,9 @@ TEST(TraceText, NamesEverythingThatAnEventHolds) {
   const GpuPolicy policy{Mode::serial, Duration::from_ms(20), Duration::from_s(2)};
   EXPECT_EQ(text_of(Event{PolicySet{GpuId{1}, policy}}),
             "policy gpu=1 serial window_us=20000 turn_ms=2000");
+  EXPECT_EQ(text_of(Event{FoundOpen{ClientId{3}, GpuId{1}}}), "found_open client=3 gpu=1");
+  EXPECT_EQ(text_of(Event{FoundOpen{ClientId{3}, GpuId{1}, false}}),
+            "found_open client=3 gpu=1 late");
   EXPECT_EQ(text_of(Event{Tick{}}), "tick");
 }
 

@@ -62,8 +62,9 @@ inline constexpr std::size_t kPacketSentMax = sizeof(wire::Packet<wire::Goodbye>
 static_assert(kPacketSentMax <= wire::kPacketMax);
 
 // How long after its start the daemon believes clients what earlier daemons have billed: a client
-// whose connection breaks later has its time in the books already. So long it keeps pods too that
-// an earlier daemon knew and the API server does not: their tenants may still come back.
+// whose connection breaks later has its time in the books already. So long others may have to wait
+// for one that comes with an open gate, and pods are kept that an earlier daemon knew and the API
+// server does not: their tenants may still come back.
 inline constexpr Duration kReadoption = Duration::from_s(30);
 // Tenants whose numbers are kept for the next daemon, and lines of that file that may be about
 // others before it is written anew. A key is the path of a cgroup at the longest.

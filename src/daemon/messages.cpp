@@ -189,7 +189,7 @@ Verdict Messages::take_message(const Context& context, const wire::UseGpu& use) 
     node_.bill_earlier(context.now, context.sender.tenant, *gpu, use.used_ns);
   }
   if ((use.flags & wire::kGateOpen) != 0) {
-    node_.step(context.now, core::FoundOpen{session.id(), *gpu}, context.effects);
+    node_.step(context.now, node_.found_open(context.now, session.id(), *gpu), context.effects);
   }
   return std::nullopt;
 }

@@ -234,9 +234,13 @@ void Node::measure(Instant now, core::GpuId gpu, std::uint64_t free_bytes, Effec
   step(now, core::CapacitySet{gpu, *capacity}, effects);
 }
 
+core::FoundOpen Node::found_open(Instant now, core::ClientId client, core::GpuId gpu) const {
+  return {client, gpu, is_readopting(now)};
+}
+
 void Node::bill_earlier(Instant now, core::TenantId tenant, core::GpuId gpu,
                         std::uint64_t used_ns) {
-  if (now - start_ > kReadoption) return;
+  if (!is_readopting(now)) return;
   // Nobody can have used a GPU for longer than the machine runs.
   const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(now.ns(), 0));
   const auto used = Duration::from_ns(static_cast<std::int64_t>(std::min(used_ns, most)));

@@ -99,6 +99,10 @@ class Node {
   // How much of the GPU's memory is free, by NVML.
   void measure(Instant now, core::GpuId gpu, std::uint64_t free_bytes, Effects& effects);
 
+  // A client says that its gate is open. Soon after the daemon's start all may who ran without one.
+  // Later it may be one that was slow, or whose connection broke alone; but anybody can connect
+  // again and again and say so, and others must not have to wait for each.
+  core::FoundOpen found_open(Instant now, core::ClientId client, core::GpuId gpu) const;
   // Told by a client that an earlier daemon has served.
   void bill_earlier(Instant now, core::TenantId tenant, core::GpuId gpu, std::uint64_t used_ns);
 
@@ -116,6 +120,7 @@ class Node {
   MemoryBooks& memory() { return memory_; }
 
  private:
+  bool is_readopting(Instant now) const { return now - start_ <= kReadoption; }
   core::GpuPolicy initial_policy(const Gpu& gpu) const;
   core::Priority initial_priority(const Tenant& tenant, const TenantSettings& settings) const;
   NodeLabels labels(Instant now) const;

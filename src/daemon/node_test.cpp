@@ -257,6 +257,16 @@ TEST_F(NodeTest, WhatIsMeasuredReachesTheCore) {
   EXPECT_NE(status.find("\"other_bytes\":" + std::to_string(3 * kGiB)), std::string::npos);
 }
 
+TEST_F(NodeTest, WhoComesWithAnOpenGateIsInTimeUntilAllAreBack) {
+  Node node(options_, {}, kStart);
+  const core::FoundOpen last = node.found_open(kStart + kReadoption, kClient, core::GpuId{2});
+  EXPECT_EQ(last.client, kClient);
+  EXPECT_EQ(last.gpu, core::GpuId{2});
+  EXPECT_TRUE(last.in_time);
+  const Instant late = kStart + kReadoption + Duration::from_ns(1);
+  EXPECT_FALSE(node.found_open(late, kClient, core::GpuId{2}).in_time);
+}
+
 TEST_F(NodeTest, StatusAddsWhatEarlierDaemonsBilled) {
   Node node(options_, {}, kStart);
   const auto gpu = node.add_gpu(kStart, gpu_with(kUuid), Node::Origin::found, effects_);
