@@ -53,6 +53,19 @@ inline constexpr std::int64_t kMessagesPerSecond = 4000;
 inline constexpr Duration kMessageBurst = Duration::from_s(2);
 inline constexpr Duration kMessageBurstAtFirst = Duration::from_ms(250);
 
+// How often a connection may say that the drain of a GPU has stalled: each time whatever waits at
+// the gates of its tenant is let in, a packet for each. A client says it 20 ms after the last
+// progress at the earliest (session/tend.cpp). What comes more often is heard as a sign of life: it
+// is said again as long as it is true.
+inline constexpr std::int64_t kStallsPerSecond = 100;
+inline constexpr Duration kStallBurst = Duration::from_ms(250);
+// Packets that stalled drains of one origin bring about, all its connections together; and gates
+// that are looked at for the price of one. Half of 64 processes that let the other half in all the
+// time would be 50'000; real ones do it for some milliseconds at the end of a window.
+inline constexpr std::int64_t kLetInsPerSecond = 20'000;
+inline constexpr Duration kLetInBurst = Duration::from_s(1);
+inline constexpr std::size_t kGatesPerPacket = 32;
+
 // Packets kept for a client whose socket is full. The kernel holds a few hundred before that, and
 // a client that does not answer is sent only a few: whoever gets here reads nothing and goes on
 // asking.

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "daemon/limits.h"
 
 namespace nvs::daemon {
 
@@ -219,8 +220,21 @@ Verdict Messages::take_message(const Context& context, const wire::Draining& dra
              context.effects);
   return std::nullopt;
 }
+
+// One message can let in all that waits at the gates of a tenant, which may have a thousand. What
+// is too much only says that the client is alive: one that is in earnest says it again.
 Verdict Messages::take_message(const Context& context, const wire::Stalled& stalled) {
-  return feed<core::DrainStalled>(context, stalled);
+  const auto& [session, tenant, peer, let_ins] = context.sender;
+  const bool may_let_in = let_ins == nullptr || let_ins->is_open(context.now);
+  if (!may_let_in || !session.take_stall(context.now)) {
+    return feed<core::StillDraining>(context, stalled);
+  }
+  const std::size_t before = context.effects.size();
+  const Verdict verdict = feed<core::DrainStalled>(context, stalled);
+  const std::size_t gates = node_.clients().at(tenant).clients.size();
+  const std::size_t cost = 1 + gates / kGatesPerPacket + context.effects.size() - before;
+  if (let_ins != nullptr) let_ins->charge(context.now, cost);
+  return verdict;
 }
 Verdict Messages::take_message(const Context& context, const wire::Refused& refused) {
   return feed<core::DrainRefused>(context, refused);

@@ -43,6 +43,7 @@ class Messages {
     Session& session;
     core::TenantId tenant;
     const Peer& peer;
+    SharedBudget* let_ins = nullptr;  // of its origin (Origins::let_ins)
   };
   // One packet of that type, as check_packet() found it. Effects are appended; answers are sent,
   // and whether that went well is in Session::output().

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "daemon/limits.h"
 #include "daemon/test_client.h"
 
 namespace nvs::daemon {
@@ -31,7 +32,8 @@ class MessagesTest : public ::testing::Test {
     const Verdict verdict = check_packet(&packet, sizeof packet, type);
     if (verdict || !type) return verdict;
     effects_.clear();
-    return messages.take(kNow, {session_, tenant_, peer_}, *type, &packet, sizeof packet, effects_);
+    const Messages::Sender sender{session_, tenant_, peer_, let_ins_};
+    return messages.take(kNow, sender, *type, &packet, sizeof packet, effects_);
   }
   static wire::UseGpu use(std::uint32_t ordinal, std::uint8_t uuid, std::uint32_t flags = 0) {
     wire::UseGpu message;
@@ -40,10 +42,24 @@ class MessagesTest : public ::testing::Test {
     message.uuid[0] = uuid;
     return message;
   }
+  // Its drain goes on, and another process of its tenant stands at a closed gate.
+  wire::Stalled stall() {
+    EXPECT_FALSE(take(use(4, 1)));
+    EXPECT_FALSE(take(wire::Want{4, 0}));
+    const auto grant = static_cast<wire::u64>(only_effect<core::OpenWindow>()->grant);
+    Tenant tenant;
+    tenant.key = "t";
+    node_.join(kNow, kSibling, 101, tenant, {core::Priority::normal}, effects_);
+    node_.step(kNow, core::TenantPaused{tenant_}, effects_);
+    node_.step(kNow, core::Wanted{kSibling, core::GpuId{0}}, effects_);
+    return {4, 0, grant};
+  }
   template <class Effect>
   const Effect* only_effect() const {
     return effects_.size() == 1 ? std::get_if<Effect>(&effects_[0]) : nullptr;
   }
+
+  static constexpr core::ClientId kSibling{7};
 
   Node node_{Options{}, {}, kNow};
   HostPool host_{{}, nullptr, {}, nullptr};
@@ -53,6 +69,7 @@ class MessagesTest : public ::testing::Test {
   TestClient client_{daemon_end_};
   Session session_{core::ClientId{1}, std::move(daemon_end_), kNow};
   core::TenantId tenant_{};
+  SharedBudget* let_ins_ = nullptr;
   Effects effects_;
 };
 
@@ -142,6 +159,32 @@ TEST_F(MessagesTest, ADrainTellsHowMuchIsLeft) {
   EXPECT_EQ(ready->client, other);
   EXPECT_EQ(ready->in, Duration::from_us(3000));
   EXPECT_TRUE(take(wire::Draining{5, 0, grant, 0})) << "of a GPU that it has not named";
+}
+
+TEST_F(MessagesTest, WhatIsCalledStalledTooOftenLetsNobodyIn) {
+  const wire::Stalled stalled = stall();
+  int let_in = 0;
+  for (int number = 0; number < kStallsPerSecond; ++number) {
+    ASSERT_FALSE(take(stalled)) << "it is no fault";
+    if (effects_.empty()) continue;
+    const auto* one = only_effect<core::LetOneIn>();
+    ASSERT_NE(one, nullptr);
+    EXPECT_EQ(one->client, kSibling);
+    ++let_in;
+  }
+  EXPECT_EQ(let_in, kStallsPerSecond / 4);
+}
+
+TEST_F(MessagesTest, WhatAnOriginHasUsedUpLetsNobodyIn) {
+  SharedBudget let_ins{2, Duration::from_s(1)};
+  let_ins_ = &let_ins;
+  const wire::Stalled stalled = stall();
+  ASSERT_FALSE(take(stalled));
+  EXPECT_NE(only_effect<core::LetOneIn>(), nullptr) << "it has two, which is what this costs";
+  ASSERT_FALSE(take(stalled));
+  EXPECT_NE(only_effect<core::LetOneIn>(), nullptr) << "and may owe the last";
+  ASSERT_FALSE(take(stalled));
+  EXPECT_TRUE(effects_.empty());
 }
 
 TEST_F(MessagesTest, AnOpenGateIsAdopted) {

@@ -46,12 +46,18 @@ std::optional<os::ForeignFile::Ticket> Origins::take_ticket(const std::string& o
   return entry.ticket;
 }
 
+SharedBudget* Origins::let_ins(const std::string& origin) {
+  const auto found = entries_.find(origin);
+  return found == entries_.end() ? nullptr : &found->second.let_ins;
+}
+
 // Nothing is left to remember of one that has gone and had not come often.
 void Origins::forget_the_settled(Instant now) {
   if (entries_.size() <= kOriginsKept) return;
   for (auto next = entries_.begin(); next != entries_.end();) {
     const auto entry = next++;
-    const bool settled = entry->second.paid_until <= now - kBurst;
+    const bool settled =
+        entry->second.paid_until <= now - kBurst && entry->second.let_ins.is_full(now);
     const bool has_files = entry->second.ticket.use_count() > 1;
     if (entry->second.clients == 0 && settled && !has_files) entries_.erase(entry);
   }

@@ -14,6 +14,7 @@
 
 #include "base/instant.h"
 #include "daemon/identity.h"
+#include "daemon/message_budget.h"
 #include "os/foreign_file.h"
 
 namespace nvs::daemon {
@@ -32,6 +33,9 @@ class Origins {
   // them are open.
   std::optional<os::ForeignFile::Ticket> take_ticket(const std::string& origin);
 
+  // What its clients may bring about by stalled drains; null: as much as they like.
+  SharedBudget* let_ins(const std::string& origin);
+
   std::size_t count() const { return entries_.size(); }
 
  private:
@@ -40,6 +44,7 @@ class Origins {
     Instant paid_until;  // up to here, those who came are paid for
     // As many more have it as descriptors that were passed are open.
     std::shared_ptr<const char> ticket = std::make_shared<char>();
+    SharedBudget let_ins{kLetInsPerSecond, kLetInBurst};
   };
   void forget_the_settled(Instant now);
 

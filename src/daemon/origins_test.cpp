@@ -70,6 +70,33 @@ TEST_F(OriginsTest, WhoHasDescriptorsOpenIsKeptInMind) {
   EXPECT_EQ(origins_.count(), 2U) << "and who has just come";
 }
 
+TEST_F(OriginsTest, WhatItsStalledDrainsBringAboutIsBounded) {
+  ASSERT_EQ(origins_.enter("user:1", kLater), Answer::welcome);
+  SharedBudget* let_ins = origins_.let_ins("user:1");
+  ASSERT_NE(let_ins, nullptr);
+  std::size_t packets = 0;
+  for (; let_ins->is_open(kLater); packets += kOriginClientsMax) {
+    let_ins->charge(kLater, kOriginClientsMax);
+  }
+  EXPECT_LE(packets, static_cast<std::size_t>(kLetInsPerSecond) + kOriginClientsMax);
+  EXPECT_TRUE(let_ins->is_open(kLater + Duration::from_s(1)));
+  EXPECT_EQ(origins_.let_ins("user:1"), let_ins) << "reconnecting gains nothing";
+}
+
+TEST_F(OriginsTest, WhoHasUsedItsShareIsKeptInMind) {
+  ASSERT_EQ(origins_.enter("user:0", kLater), Answer::welcome);
+  origins_.let_ins("user:0")->charge(kLater, 10 * kLetInsPerSecond);
+  const Instant soon = kLater + Duration::from_s(5);
+  origins_.leave("user:0", soon);
+  for (std::size_t i = 0; i < 2 * kOriginsKept; ++i) {
+    const std::string origin = "user:" + std::to_string(i + 1);
+    ASSERT_EQ(origins_.enter(origin, soon), Answer::welcome);
+    origins_.leave(origin, soon);
+  }
+  ASSERT_EQ(origins_.enter("user:0", soon), Answer::welcome);
+  EXPECT_FALSE(origins_.let_ins("user:0")->is_open(soon));
+}
+
 TEST_F(OriginsTest, WhoCouldEndTheDaemonIsNotCounted) {
   constexpr uid_t kSelf = 8;
   Peer peer;
@@ -87,6 +114,7 @@ TEST_F(OriginsTest, WhoCouldEndTheDaemonIsNotCounted) {
   for (std::size_t i = 0; i < 2 * kOriginClientsMax; ++i) {
     ASSERT_EQ(origins_.enter("", kLater), Answer::welcome);
   }
+  EXPECT_EQ(origins_.let_ins(""), nullptr);
   EXPECT_EQ(origins_.count(), 0U);
 }
 

@@ -57,6 +57,8 @@ class Session {
 
   // False: it has sent more than a client may.
   bool take_message(Instant now) { return budget_.take(now, managed_); }
+  // False: it says more often that its drains have stalled than it can be true.
+  bool take_stall(Instant now) { return stalls_.take(now, managed_); }
 
   enum class Declared : std::uint8_t {
     fresh,
@@ -85,6 +87,7 @@ class Session {
   core::ClientId id_;
   os::ForeignFile fd_;  // what the client has sent and nobody has read may be anything
   MessageBudget budget_;
+  StallBudget stalls_;
   Output output_ = Output::flowing;
   std::int64_t managed_ = 0;
   std::array<std::int16_t, wire::kGpusMax> gpus_;  // by ordinal

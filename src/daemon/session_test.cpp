@@ -124,6 +124,31 @@ TEST_F(SessionTest, TenThousandASecondAreTooMany) {
   EXPECT_LT(taken_of(session_, 10'000, 30), 2 * 10'000) << "ended within two seconds";
 }
 
+int stalls_taken(Session& session, Instant now) {
+  int count = 0;
+  while (session.take_stall(now)) ++count;
+  return count;
+}
+
+TEST_F(SessionTest, DrainsStallNoMoreOftenThanClientsCanTell) {
+  constexpr auto kPerSecond = static_cast<int>(kStallsPerSecond);
+  session_.declare(0, kFirst);
+  const Instant start = Instant{} + Duration::from_s(60);
+  EXPECT_EQ(stalls_taken(session_, start), kPerSecond / 4);
+  const Instant later = start + Duration::from_ms(100);
+  EXPECT_EQ(stalls_taken(session_, later), kPerSecond / 10) << "what was refused cost nothing";
+  session_.declare(1, kSecond);
+  EXPECT_EQ(stalls_taken(session_, later + Duration::from_s(60)), 2 * kPerSecond / 4);
+}
+
+TEST_F(SessionTest, AClientThatTellsEveryStallIsHeard) {
+  session_.declare(0, kFirst);
+  for (int number = 0; number < 1000; ++number) {
+    const Instant now = Instant{} + Duration::from_s(60) + Duration::from_ms(20) * number;
+    ASSERT_TRUE(session_.take_stall(now)) << number;
+  }
+}
+
 TEST_F(SessionTest, MoreGpusMayHaveMoreMessages) {
   session_.declare(0, kFirst);
   session_.declare(1, kSecond);

@@ -174,7 +174,8 @@ Verdict Sessions::take_packet(Connection& connection, const void* packet, std::s
     const SharedMemory::Sender sender{connection.session, *connection.tenant, connection.origin};
     return shared_.take(sender, *type, packet, size, std::move(file));
   }
-  const Messages::Sender sender{connection.session, *connection.tenant, connection.peer};
+  const Messages::Sender sender{connection.session, *connection.tenant, connection.peer,
+                                origins_.let_ins(connection.origin)};
   return messages_.take(loop_.now(), sender, *type, packet, size, effects_);
 }
 
