@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptors that clients send, hold back or take all of: the daemon and the others go on.
+"""Descriptors that clients send, hold back or take all of, and what many clients of one user may do:
+the daemon and the others go on.
 
 usage: hostile_files_test.py NVSHARE_SCHEDULER [UNITTEST_ARGUMENT...]
 """
@@ -172,6 +173,28 @@ class Origins(DaemonCase):
             os.setresuid(0, 0, 0)
         self.connect().join(2)
         first.ping(1)
+
+    def test_a_user_who_sends_more_than_is_read_at_once_loses_nothing(self):
+        self.start("--host-memory", "0")
+        for folder in (self.folder, self.folder.parent):
+            folder.chmod(0o755)
+        other = self.tenant(1)
+        os.setresuid(0, NOBODY, 0)
+        try:
+            clients = []
+            for run in range(100):
+                clients.append(self.tenant(1000 + run))
+        finally:
+            os.setresuid(0, 0, 0)
+        # More than is taken of one user without a pause, unless the machine is slower than that.
+        packet = encode("Usage", memory_bytes=1)
+        for _ in range(45):
+            for client in clients:
+                for _ in range(20):
+                    client.send_bytes(packet)
+        other.ping(1)
+        for number, client in enumerate(clients):
+            client.ping(number)
 
 
 if __name__ == "__main__":

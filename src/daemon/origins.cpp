@@ -46,6 +46,16 @@ std::optional<os::ForeignFile::Ticket> Origins::take_ticket(const std::string& o
   return entry.ticket;
 }
 
+bool Origins::may_be_read(const std::string& origin, Instant now) const {
+  const auto found = entries_.find(origin);
+  return found == entries_.end() || found->second.messages.is_open(now);
+}
+
+void Origins::count_message(const std::string& origin, Instant now) {
+  const auto found = entries_.find(origin);
+  if (found != entries_.end()) found->second.messages.charge(now, 1);
+}
+
 SharedBudget* Origins::let_ins(const std::string& origin) {
   const auto found = entries_.find(origin);
   return found == entries_.end() ? nullptr : &found->second.let_ins;
@@ -56,8 +66,8 @@ void Origins::forget_the_settled(Instant now) {
   if (entries_.size() <= kOriginsKept) return;
   for (auto next = entries_.begin(); next != entries_.end();) {
     const auto entry = next++;
-    const bool settled =
-        entry->second.paid_until <= now - kBurst && entry->second.let_ins.is_full(now);
+    const bool settled = entry->second.paid_until <= now - kBurst &&
+                         entry->second.messages.is_full(now) && entry->second.let_ins.is_full(now);
     const bool has_files = entry->second.ticket.use_count() > 1;
     if (entry->second.clients == 0 && settled && !has_files) entries_.erase(entry);
   }

@@ -33,6 +33,9 @@ class Origins {
   // them are open.
   std::optional<os::ForeignFile::Ticket> take_ticket(const std::string& origin);
 
+  // Whether a message of one of its clients may be taken now, and that one was.
+  bool may_be_read(const std::string& origin, Instant now) const;
+  void count_message(const std::string& origin, Instant now);
   // What its clients may bring about by stalled drains; null: as much as they like.
   SharedBudget* let_ins(const std::string& origin);
 
@@ -44,6 +47,7 @@ class Origins {
     Instant paid_until;  // up to here, those who came are paid for
     // As many more have it as descriptors that were passed are open.
     std::shared_ptr<const char> ticket = std::make_shared<char>();
+    SharedBudget messages{kOriginMessagesPerSecond, kOriginMessageBurst};
     SharedBudget let_ins{kLetInsPerSecond, kLetInBurst};
   };
   void forget_the_settled(Instant now);

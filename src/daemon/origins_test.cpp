@@ -70,6 +70,41 @@ TEST_F(OriginsTest, WhoHasDescriptorsOpenIsKeptInMind) {
   EXPECT_EQ(origins_.count(), 2U) << "and who has just come";
 }
 
+// How many messages of it are taken at that instant.
+std::int64_t messages_read(Origins& origins, const std::string& origin, Instant now) {
+  std::int64_t count = 0;
+  for (; origins.may_be_read(origin, now) && count < 1'000'000; ++count) {
+    origins.count_message(origin, now);
+  }
+  return count;
+}
+
+TEST_F(OriginsTest, AllItsClientsTogetherAreReadAtABoundedRate) {
+  ASSERT_EQ(origins_.enter("user:1", kLater), Answer::welcome);
+  ASSERT_EQ(origins_.enter("user:1", kLater), Answer::welcome);
+  ASSERT_EQ(origins_.enter("user:2", kLater), Answer::welcome);
+  const std::int64_t burst = kOriginMessagesPerSecond / 2;
+  EXPECT_EQ(messages_read(origins_, "user:1", kLater), burst + 1)
+      << "one may be paid for afterwards";
+  EXPECT_TRUE(origins_.may_be_read("user:2", kLater));
+  EXPECT_EQ(messages_read(origins_, "user:1", kLater + Duration::from_ms(100)),
+            kOriginMessagesPerSecond / 10);
+}
+
+// Each may say a few hundred messages a second, and all at the same moment after a pause.
+TEST_F(OriginsTest, AJobOfManyProcessesIsAlwaysRead) {
+  constexpr int kProcesses = 64;
+  constexpr int kPerSecond = 500;
+  ASSERT_EQ(origins_.enter("user:1", kLater), Answer::welcome);
+  for (int number = 0; number < 10 * kPerSecond; ++number) {
+    const Instant now = kLater + Duration::from_s(1) * number / kPerSecond;
+    for (int process = 0; process < kProcesses; ++process) {
+      ASSERT_TRUE(origins_.may_be_read("user:1", now)) << number;
+      origins_.count_message("user:1", now);
+    }
+  }
+}
+
 TEST_F(OriginsTest, WhatItsStalledDrainsBringAboutIsBounded) {
   ASSERT_EQ(origins_.enter("user:1", kLater), Answer::welcome);
   SharedBudget* let_ins = origins_.let_ins("user:1");
@@ -114,6 +149,7 @@ TEST_F(OriginsTest, WhoCouldEndTheDaemonIsNotCounted) {
   for (std::size_t i = 0; i < 2 * kOriginClientsMax; ++i) {
     ASSERT_EQ(origins_.enter("", kLater), Answer::welcome);
   }
+  EXPECT_EQ(messages_read(origins_, "", kLater), 1'000'000) << "as many as were tried";
   EXPECT_EQ(origins_.let_ins(""), nullptr);
   EXPECT_EQ(origins_.count(), 0U);
 }

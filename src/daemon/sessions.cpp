@@ -129,6 +129,7 @@ void Sessions::on_socket(Connection& connection, std::uint32_t events) {
 // One packet a round, so that a client that sends without end takes turns with the others. What
 // brings descriptors that it should not is never taken: they go with the connection.
 void Sessions::read_packet(Connection& connection) {
+  if (!origins_.may_be_read(connection.origin, loop_.now())) return pause(connection);
   alignas(8) std::byte packet[wire::kPacketMax];
   bool brings_files = false;
   const int socket = connection.session.fd();
@@ -141,6 +142,7 @@ void Sessions::read_packet(Connection& connection) {
     if (verdict) return close_for(connection, *verdict);
   }
   os::drop_packet(socket);
+  origins_.count_message(connection.origin, loop_.now());
   if (!connection.session.take_message(loop_.now())) return close_for(connection, kFlood);
   const Verdict verdict = take_packet(connection, packet, moved.bytes, std::move(file));
   if (verdict) return close_for(connection, *verdict);
@@ -192,9 +194,7 @@ void Sessions::after_output(Connection& connection) {
   const bool wants_output = output == Session::Output::queued;
   if (wants_output == connection.is_watched_for_output) return;
   connection.is_watched_for_output = wants_output;
-  const Result<void> changed =
-      loop_.change(connection.session.fd(), wants_output ? kInput | EPOLLOUT : kInput);
-  NVS_ASSERT(changed.has_value());
+  watch(connection);
 }
 
 void Sessions::settle() {
@@ -319,9 +319,11 @@ std::string Sessions::gpus_of(const Connection& connection) const {
 }
 
 std::optional<Instant> Sessions::next_deadline() const {
-  if (ungreeted_.empty()) return accept_again_;
-  const Instant hello = ungreeted_.front().deadline;
-  return accept_again_ ? std::min(hello, *accept_again_) : hello;
+  std::optional<Instant> earliest = accept_again_;
+  const auto consider = [&](Instant at) { earliest = earliest ? std::min(*earliest, at) : at; };
+  if (!ungreeted_.empty()) consider(ungreeted_.front().deadline);
+  if (const auto end = pauses_.next_end()) consider(*end);
+  return earliest;
 }
 
 void Sessions::on_deadline() {
@@ -335,6 +337,7 @@ void Sessions::on_deadline() {
     const Result<void> watched = watch_listener();
     if (!watched) pause_accepting(watched.error());
   }
+  resume_paused();
   settle();
 }
 

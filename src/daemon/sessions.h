@@ -22,6 +22,7 @@
 #include "daemon/messages.h"
 #include "daemon/node.h"
 #include "daemon/origins.h"
+#include "daemon/pauses.h"
 #include "daemon/session.h"
 #include "daemon/shared_memory.h"
 #include "daemon/visitors.h"
@@ -75,6 +76,7 @@ class Sessions {
     std::string origin;  // from Hello on
     bool is_closing = false;
     bool is_watched_for_output = false;
+    bool is_paused = false;  // it is not read
   };
   struct Ungreeted {
     core::ClientId client;
@@ -107,6 +109,10 @@ class Sessions {
     after_output(connection);
   }
   void after_output(Connection& connection);
+  // See sessions_pace.cpp.
+  void watch(const Connection& connection);
+  void pause(Connection& connection);
+  void resume_paused();
   void tell_visible();
   void send_host_answers();
   void keep_watch(const core::Effect& effect);
@@ -136,6 +142,8 @@ class Sessions {
   std::deque<Ungreeted> ungreeted_;
   std::size_t ungreeted_count_ = 0;
   std::vector<core::ClientId> closing_;
+  Pauses pauses_;
+  Instant pause_line_after_;
   Effects effects_;
   Instant fault_lines_since_;
   int fault_lines_ = 0;
