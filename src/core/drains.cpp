@@ -81,9 +81,7 @@ void ask_again(Node& node, Gate& gate) {
     set_timer(node, gate, node.now + gate.retry);
     return;
   }
-  set_state(node, gate, GateState::late);
-  node.emit(CloseWindow{gate.client, seat.gpu->id, gate.grant});
-  note_heard(node, gate);
+  ask_to_close(node, gate);
 }
 
 }  // namespace
@@ -94,6 +92,12 @@ void begin_drain(Node& node, Gate& gate) {
   gate.next_told = false;
   note_heard(node, gate);
   node.emit(CloseWindow{gate.client, gate.seat->gpu->id, gate.grant});
+}
+
+void ask_to_close(Node& node, Gate& gate) {
+  set_state(node, gate, GateState::late);
+  node.emit(CloseWindow{gate.client, gate.seat->gpu->id, gate.grant});
+  note_heard(node, gate);
 }
 
 // Asked or not: an idle client gives its window up while somebody waits. The others of its tenant

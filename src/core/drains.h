@@ -11,6 +11,9 @@ namespace nvs::core {
 // Tells the client of an open gate to close it.
 void begin_drain(Node& node, Gate& gate);
 
+// The same, and nobody waits for it.
+void ask_to_close(Node& node, Gate& gate);
+
 // What clients answer. A gate that was not asked, or in another grant, is left alone; but a window
 // may be given up unasked. Whether it was this grant that has drained.
 bool on_drained(Node& node, Gate& gate, const Drained& event);

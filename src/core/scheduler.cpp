@@ -89,7 +89,9 @@ class Handler {
     const bool may_hold = free && !lacks_quota(seat);
     if (seat.tenant->paused || seat.hold == Hold::closing ||
         (seat.hold == Hold::none && !may_hold)) {
-      close_stray(node_, *gate);
+      // After a restart all must be waited for. Later on it may be one that has lost its
+      // connection, or one that says so again and again.
+      close_stray(node_, *gate, event.in_time ? Stray::awaited : Stray::late);
       return;
     }
     node_.change(*gate, [](Gate& it) { it.wants = true; });

@@ -159,6 +159,38 @@ TEST(FoundOpen, TheFirstGoesOnAndTheOthersAreClosed) {
   EXPECT_TRUE(node.is_open(3));
 }
 
+TEST(FoundOpen, WhoeverComesLateIsClosedButNotWaitedFor) {
+  SimNode node;
+  node.join(1, 1);
+  node.join(2, 2);
+  node.saturate(1);
+  node.saturate(2);
+  for (int stray = 3; stray < 13; ++stray) {
+    node.join(stray, 3);
+    node.found_open(stray, 0, false);
+    EXPECT_TRUE(node.is_closing(stray));
+    for (int i = 0; i < 10; ++i) {
+      node.pass_ms(90);
+      node.still(stray);
+    }
+    if (stray % 2 == 0) node.leave(stray);
+  }
+  EXPECT_NEAR(node.used(1).seconds(), 4.5, 0.1);
+  EXPECT_NEAR(node.used(2).seconds(), 4.5, 0.1);
+  EXPECT_GT(node.used(3).seconds(), 8) << "it is billed";
+  node.drained(3, 0, true);
+  EXPECT_FALSE(node.is_closing(3));
+  node.pass_ms(100);
+  EXPECT_GE(node.opened(3), 1) << "and served like any other from then on";
+}
+
+TEST(FoundOpen, WhoeverComesLateToAFreeGpuGoesOn) {
+  SimNode node;
+  node.join(1, 1);
+  node.found_open(1, 0, false);
+  EXPECT_TRUE(node.is_open(1));
+}
+
 // After a restart of the daemon all come back, but not at once: a queue without a bound would be
 // seconds deep when the second is here.
 TEST(FoundOpen, OthersMayBeOnTheirWay) {

@@ -123,7 +123,9 @@ void SimNode::refused(int client, int gpu) {
   gates_[{client, gpu}].closing = false;
   step(DrainRefused{client_id(client), gpu_id(gpu), grant(client, gpu)});
 }
-void SimNode::found_open(int client, int gpu) { step(FoundOpen{client_id(client), gpu_id(gpu)}); }
+void SimNode::found_open(int client, int gpu, bool in_time) {
+  step(FoundOpen{client_id(client), gpu_id(gpu), in_time});
+}
 
 void SimNode::cap(int tenant, int percent) {
   step(CapSet{tenant_id(tenant), static_cast<Share>(percent) * (kWholeGpu / 100)});

@@ -34,7 +34,7 @@ class SimNode {
   void still(int client, int gpu = 0);
   void stalled(int client, int gpu = 0);
   void refused(int client, int gpu = 0);
-  void found_open(int client, int gpu = 0);
+  void found_open(int client, int gpu = 0, bool in_time = true);
   void cap(int tenant, int percent);  // 0: none
   void step(const Event& event);
 

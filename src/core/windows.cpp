@@ -236,7 +236,7 @@ bool is_resting(const Seat& seat, Instant now) {
   return has_credit && !lacks_quota(seat) && (is_protected(seat) || !a_higher_class_waits(seat));
 }
 
-void close_stray(Node& node, Gate& gate) {
+void close_stray(Node& node, Gate& gate, Stray stray) {
   Seat& seat = *gate.seat;
   node.change(gate, [&node](Gate& it) {
     it.state = GateState::open;
@@ -245,11 +245,15 @@ void close_stray(Node& node, Gate& gate) {
     it.let_in = false;
     it.grant = node.fresh_grant();
   });
-  if (seat.hold == Hold::none) {
-    begin_hold(node, seat, Hold::closing);
-    seat.ended_busy = true;
+  if (stray == Stray::late) {
+    ask_to_close(node, gate);
+  } else {
+    if (seat.hold == Hold::none) {
+      begin_hold(node, seat, Hold::closing);
+      seat.ended_busy = true;
+    }
+    begin_drain(node, gate);
   }
-  begin_drain(node, gate);
   settle(node, seat);
 }
 

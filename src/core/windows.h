@@ -34,8 +34,10 @@ Instant end_of_window(const Seat& seat);
 // its own, nor if it could not run.
 bool is_resting(const Seat& seat, Instant now);
 
-// For a gate that is open without a window: the seat counts as closing until it has drained.
-void close_stray(Node& node, Gate& gate);
+// For a gate that is open without a window: the seat counts as closing until it has drained; or
+// nobody waits for that.
+enum class Stray : std::uint8_t { awaited, late };
+void close_stray(Node& node, Gate& gate, Stray stray);
 
 // After gates of a seat have changed: gives the GPU back if no gate blocks it any more, joins or
 // leaves the line, and touches the GPU.
