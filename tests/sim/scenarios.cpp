@@ -126,6 +126,19 @@ Scenario crowded(const char* name, int tenants) {
   return made;
 }
 
+// Four of a higher class work for less than a turn and rest, each with most of the memory.
+Scenario bursts_beside_one_that_waits() {
+  Load bursts = requests(ms(200), ms(500));
+  bursts.kind = Load::Kind::bursty;
+  bursts.memory.bytes = std::uint64_t{3} << 30U;
+  const TenantPlan high = tenant("bursts", {bursts}, Priority::high);
+  Scenario made = crowded("bursts_beside_one_that_waits", 1);
+  made.plan.tenants.insert(made.plan.tenants.end(), 4, high);
+  made.plan.gpus[0].turn = Duration::from_s(1);
+  made.plan.length = Duration::from_s(60);
+  return made;
+}
+
 }  // namespace
 
 std::vector<Scenario> make_scenarios() {
@@ -143,6 +156,7 @@ std::vector<Scenario> make_scenarios() {
       daemon_restart(),
       crowded("two_that_do_not_fit", 2),
       crowded("four_that_do_not_fit", 4),
+      bursts_beside_one_that_waits(),
   };
 }
 

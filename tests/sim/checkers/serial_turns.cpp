@@ -3,6 +3,7 @@
 // its share, somebody pauses it or changes the policy, or it is part of a gang. A window from
 // before the daemon started is no turn. Nor does anybody else get a window when it pauses for a
 // moment; but for a gang, which may not start there all the same.
+#include <algorithm>
 #include <optional>
 
 #include "tests/sim/checkers/checkers.h"
@@ -50,11 +51,20 @@ class SerialTurns : public Checker {
       const Standing& standing = ledger.standing(tenant, open.gpu);
       if (!ledger.has_use_for_turn(tenant, open.gpu) || standing.held_since) continue;
       if (gpu.changes != standing.change) continue;  // somebody has had it since
+      // Whether a turn that was owed is kept from a higher class depends on what is left of that.
       if (ledger.tenant(taker).priority > ledger.tenant(tenant).priority) continue;
+      if (a_higher_class_waits(ledger, tenant, gpu)) continue;
       if (is_excused(ledger, tenant, open.gpu) || gang_stood_ >= standing.held_last) continue;
       complain("window of " + text(taker) + " on " + text(open.gpu) + " in a turn of " +
                text(tenant) + ", which paused for " + text(ledger.now() - *standing.held_last));
     }
+  }
+
+  static bool a_higher_class_waits(const Ledger& ledger, core::TenantId mine,
+                                   const LedgerGpu& gpu) {
+    return std::any_of(gpu.waiting.begin(), gpu.waiting.end(), [&](core::TenantId other) {
+      return ledger.tenant(other).priority > ledger.tenant(mine).priority;
+    });
   }
 
   static bool is_excused(const Ledger& ledger, core::TenantId tenant, core::GpuId id) {
