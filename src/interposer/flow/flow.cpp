@@ -6,6 +6,7 @@
 #include "interposer/exports/real.h"
 #include "interposer/flow/queue.h"
 #include "interposer/flow/relaxed_capture.h"
+#include "interposer/flow/source.h"
 #include "interposer/gate/gate.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/faults.h"
@@ -36,8 +37,9 @@ struct Line {
   bool complete;
   std::uint32_t losses_then;
   int being_made;          // submissions that are counted, and may not be in the driver yet
-  CUstream behind;         // the stream of the submissions that have no mark yet
-  bool mixed;              // they are of several
+  std::uint32_t made;      // those that were made, ever
+  Source behind;           // the stream of the submissions that have no mark yet
+  bool mixed;              // they are of several, or of one that is gone
   Event marks[kMarksMax];  // in the order of the queue's
   int first;
   Event spare[kMarksMax];
@@ -122,9 +124,9 @@ bool knows_all(const Line& line) {
 
 // A submission ends a pause, which tells what the next one will be like. One that began before the
 // window did counts if it was long before that: the program slept, and then found the gate closed.
-void submit(Line& line, std::int64_t now_ns, CUstream stream, std::uint64_t kind) {
-  if (line.queue.unmarked() != 0 && stream != line.behind) line.mixed = true;
-  line.behind = stream;
+void submit(Line& line, std::int64_t now_ns, const Source& source, std::uint64_t kind) {
+  if (line.queue.unmarked() != 0 && source != line.behind) line.mixed = true;
+  line.behind = source;
   if (line.queue.is_empty()) line.busy_since_ns = now_ns;
   if (line.queue.marks() == 0) {
     const std::int64_t since_ns = last_activity_ns(line.queue);
@@ -150,6 +152,7 @@ void submit(Line& line, std::int64_t now_ns, CUstream stream, std::uint64_t kind
 
 void note_made(Line& line, std::int64_t now_ns) {
   --line.being_made;
+  ++line.made;
   line.queue.made(now_ns);
   // A mark of another thread was recorded before this submission was made, and counts for it.
   if (line.queue.unmarked() == 0) line.complete = false;
@@ -208,6 +211,7 @@ Room ask(int gpu, CUstream stream, std::uint64_t kind) {
   Line& line = lines[gpu];
   const std::int64_t bound_ns = line.bound_ns.load(std::memory_order_relaxed);
   if (bound_ns == 0) return {0, 0, false};
+  const Source source = source_of(stream);
   const os::FutexGuard guard(line.lock);
   const std::int64_t now_ns = clock_ns();
   std::int64_t wait_ns = line.queue.wait_ns(now_ns, bound_ns, kind);
@@ -220,15 +224,16 @@ Room ask(int gpu, CUstream stream, std::uint64_t kind) {
     const std::int64_t spare_ns = line.queue.remaining_ns(now_ns) - kStayAwake_ns;
     return {wait_ns, spare_ns < 0 ? 0 : spare_ns < wait_ns ? spare_ns : wait_ns, false};
   }
-  submit(line, now_ns, stream, kind);
+  submit(line, now_ns, source, kind);
   return {0, 0, true};
 }
 
 bool count(int gpu, CUstream stream, std::uint64_t kind) {
   Line& line = lines[gpu];
   if (line.bound_ns.load(std::memory_order_relaxed) == 0) return false;
+  const Source source = source_of(stream);
   const os::FutexGuard guard(line.lock);
-  submit(line, clock_ns(), stream, kind);
+  submit(line, clock_ns(), source, kind);
   return true;
 }
 
@@ -242,10 +247,13 @@ void mark(int gpu, CUstream stream) {
   Line& line = lines[gpu];
   Event event{};
   const CUcontext context = context_of(stream);
+  const Source source = source_of(stream);
+  std::uint32_t made_before = 0;
   {
     const std::int64_t bound_ns = line.bound_ns.load(std::memory_order_relaxed);
     const os::FutexGuard guard(line.lock);
     note_made(line, clock_ns());
+    made_before = line.made;
     if (context == nullptr || !line.queue.needs_mark(clock_ns(), bound_ns)) return;
     if (!take_spare(line, context, event)) event.context = nullptr;
   }
@@ -259,8 +267,9 @@ void mark(int gpu, CUstream stream) {
     keep(line, event);
     return;
   }
-  // What other threads have counted may come after the mark.
-  if (line.mixed || line.behind != stream || line.being_made > 0) line.complete = false;
+  // What other threads have counted, or have made since, may come after the mark.
+  const bool is_last = line.being_made == 0 && line.made == made_before;
+  if (line.mixed || line.behind != source || !is_last) line.complete = false;
   line.mixed = false;
   mark_at(line, line.queue.marks()) = event;
   line.queue.marked(clock_ns());
@@ -305,10 +314,19 @@ void emptied(int gpu, const Moment& since) {
   line.mixed = false;
 }
 
+// Its handle may come back as that of another one, while its work goes on.
+void stream_ends(CUstream stream) {
+  for (Line& line : lines) {
+    const os::FutexGuard guard(line.lock);
+    if (line.queue.unmarked() != 0 && line.behind.stream == stream) line.mixed = true;
+  }
+}
+
 void context_ends(CUcontext context) {
   const auto destroy = real<Row::cuEventDestroy_v2>();
   for (Line& line : lines) {
     const os::FutexGuard guard(line.lock);
+    if (line.queue.unmarked() != 0) line.mixed = true;  // its streams end with it
     const auto drop = [&](Event& event) {
       if (event.context != context) return false;
       event.context = nullptr;

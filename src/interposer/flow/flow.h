@@ -71,7 +71,9 @@ struct Moment {
 Moment now(int gpu);
 void emptied(int gpu, const Moment& since);
 
-// A context is about to end: its marks are destroyed.
+// A stream is about to end.
+void stream_ends(CUstream stream);
+// A context is: its marks are destroyed.
 void context_ends(CUcontext context);
 
 void start_over_in_child();

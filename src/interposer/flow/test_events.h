@@ -13,6 +13,7 @@ struct FakeEvents {
   bool complete = true;
   CUresult result = CUDA_SUCCESS;  // of those that are
   std::function<void()> in_query;
+  std::function<void()> in_record;  // the event is recorded by then
   int records = 0;
   CUstream recorded_on = nullptr;     // the last of them
   CUresult capturing = CUDA_SUCCESS;  // what is answered to whoever asks
@@ -40,6 +41,7 @@ inline void use_fake_events() {
   set_real_for_test<Row::cuEventRecord>([](CUevent, CUstream stream) {
     ++fake_events.records;
     fake_events.recorded_on = stream;
+    if (fake_events.in_record) fake_events.in_record();
     return CUDA_SUCCESS;
   });
   set_real_for_test<Row::cuStreamIsCapturing>([](CUstream, CUstreamCaptureStatus* status) {

@@ -4,9 +4,11 @@
 
 #include "interposer/exports/own_hooks.h"
 #include "interposer/exports/real.h"
+#include "interposer/flow/flow.h"
 #include "interposer/memory/graph_memory.h"
 #include "interposer/memory/swap/ordered_streams.h"
 #include "interposer/memory/swap/rooms.h"
+#include "interposer/resolve/libc.h"
 #include "interposer/session/captures.h"
 #include "interposer/session/memory.h"
 
@@ -71,6 +73,10 @@ template <class Call>
 CUresult destroy_through(CUstream stream, Call call) {
   captures::destroyed(stream);
   swap::stream_ends(stream);
+  {
+    const libc::NoCancel no_cancel;
+    flow::stream_ends(stream);
+  }
   const CUresult result = call();
   const bool is_gone = result == CUDA_SUCCESS && memory::graphs::is_any();
   if (is_gone) memory::graphs::capture_ended(stream, nullptr);

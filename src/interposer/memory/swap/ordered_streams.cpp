@@ -7,6 +7,7 @@
 #include "interposer/memory/swap/ordered_release.h"
 #include "interposer/memory/swap/rooms.h"
 #include "interposer/resolve/libc.h"
+#include "interposer/resolve/thread_number.h"
 #include "interposer/session/contexts.h"
 #include "interposer/session/memory.h"
 #include "os/linux_calls.h"
@@ -21,15 +22,9 @@ using vmm::StreamMarks;
 constexpr std::int64_t kGreenPatience_ns = 2'000'000'000;
 constexpr std::int64_t kGreenLook_ns = 200'000;
 
-constinit std::atomic<std::uint64_t> threads{0};
-constinit thread_local std::uint64_t thread_number = 0;
-
 // The default stream of a thread has the same handle in each: its number is ours.
 constexpr std::uint64_t kThreadStep = 4;
-std::uint64_t number_of_thread() {
-  if (thread_number == 0) thread_number = threads.fetch_add(1, std::memory_order_relaxed) + 1;
-  return thread_number * kThreadStep;
-}
+std::uint64_t number_of_thread() { return thread_number() * kThreadStep; }
 
 bool is_default(CUstream stream) {
   return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
