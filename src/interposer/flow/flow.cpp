@@ -131,10 +131,10 @@ void submit(Line& line, std::int64_t now_ns, const Source& source, std::uint64_t
   if (line.queue.marks() == 0) {
     const std::int64_t since_ns = last_activity_ns(line.queue);
     const std::int64_t opened_ns = line.opened_ns.load();
+    const std::int64_t turning_ns = line.turning_ns.load();
     const bool in_window = since_ns >= opened_ns;
-    if (!in_window) line.queue.turns(now_ns);
-    const std::int64_t paused_ns =
-        in_window ? now_ns - since_ns : now_ns - opened_ns + line.turning_ns.load();
+    if (!in_window && turning_ns != 0) line.queue.turns(now_ns);
+    const std::int64_t paused_ns = in_window ? now_ns - since_ns : now_ns - opened_ns + turning_ns;
     // Until a window is taken up is never the program's work, however short that is.
     const bool is_pause = !in_window || paused_ns >= kPause_ns;
     if (is_pause && knows_all(line)) line.paused_ns.fetch_add(paused_ns);

@@ -339,6 +339,8 @@ bool runs_at_once(CUstream stream, bool took_over) {
 // Which may be long after the window has opened.
 TEST_F(Flow, TheGpuTurnsWhenItGetsWork) { EXPECT_FALSE(runs_at_once(stream(), true)); }
 
+TEST_F(Flow, AGpuThatNobodyElseHadDoesNotHaveToTurn) { EXPECT_TRUE(runs_at_once(stream(), false)); }
+
 TEST_F(Flow, WhoWaitsForRoomSleepsWhileThereIsEnoughQueued) {
   constexpr std::int64_t kLongBound_ns = 1'000'000'000;
   fake.complete = false;
