@@ -13,21 +13,17 @@
 namespace nvs::interposer {
 namespace {
 
-class Coverage : public testing::Test {
+class Coverage : public flow::BoundedTest {
  protected:
   void SetUp() override {
-    flow::use_fake_events();
+    BoundedTest::SetUp();
     set_real_for_test<Row::cuStreamDestroy_v2>([](CUstream) { return CUDA_SUCCESS; });
-    flow::start_over_in_child();
-    flow::set_bound(0, kBound_ns);
-    flow::emptied(0, flow::now(0));
   }
   void TearDown() override {
-    flow::start_over_in_child();
     set_real_for_test<Row::cuStreamDestroy_v2>(nullptr);
+    BoundedTest::TearDown();
   }
 
-  static CUstream stream() { return reinterpret_cast<CUstream>(0x40); }
   static CUcontext context(std::intptr_t number) {
     return reinterpret_cast<CUcontext>(number * 0x40);
   }
@@ -40,10 +36,9 @@ class Coverage : public testing::Test {
     flow::mark(0, stream);
   }
   static bool is_certain() {
-    flow::Look look{};
-    EXPECT_TRUE(flow::look(0, look));
-    EXPECT_TRUE(look.done);
-    return look.certain;
+    const flow::Look now = look();
+    EXPECT_TRUE(now.done);
+    return now.certain;
   }
   static void use_contexts() {
     set_real_for_test<Row::cuCtxGetCurrent>([](CUcontext* place) {
@@ -53,7 +48,6 @@ class Coverage : public testing::Test {
     current = context(1);
   }
 
-  static constexpr std::int64_t kBound_ns = 2'000'000;
   static constexpr std::uint64_t kKind = 1;
   static inline CUcontext current = nullptr;
 };

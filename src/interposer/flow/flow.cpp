@@ -46,6 +46,9 @@ struct Line {
   int spares;
   std::atomic<std::int64_t> paused_ns;  // in all
   std::int64_t busy_since_ns;           // the first submission after nothing was known to run
+  std::uint32_t ended;                  // marks that were seen complete, in whatever order
+  std::uint32_t ended_then;             // when somebody last waited for room in vain
+  int vain;                             // how many did since
   int pauses;  // how many more long ones than short ones there were, as far as kPausesMax
 };
 constinit Line lines[gate::kGpusMax] = {};
@@ -90,6 +93,7 @@ void drop_complete(Line& line) {
     if (is_complete(line, event)) {
       keep(line, event);
       line.queue.drop_at(kept);
+      ++line.ended;
     } else {
       mark_at(line, kept++) = event;
     }
@@ -104,6 +108,7 @@ void reap(Line& line, std::int64_t now_ns) {
   while (complete < marks && is_complete(line, mark_at(line, complete))) ++complete;
   for (int i = 0; i < complete; ++i) keep(line, mark_at(line, i));
   line.first = (line.first + complete) % kMarksMax;
+  line.ended += static_cast<std::uint32_t>(complete);
   line.queue.completed(now_ns, complete);
   if (complete == marks) return;
   line.queue.seen_running(now_ns);
@@ -120,6 +125,14 @@ std::int64_t last_activity_ns(const Queue& queue) {
 bool knows_all(const Line& line) {
   const bool lost = line.losses.load() != line.losses_then;
   return line.complete && !lost && line.queue.unmarked() == 0;
+}
+
+// What is queued may wait for what comes. It may as well be a long kernel, and then as much of what
+// is behind it is what the next tenant waits for.
+bool is_held_up(Line& line, std::uint64_t kind) {
+  if (line.vain == 0 || line.ended != line.ended_then) return false;
+  if (line.queue.behind_oldest_ns() >= kQueuedInVain_ns) return false;
+  return line.vain >= kVainMax || line.queue.has_learnt(kind);
 }
 
 // A submission ends a pause, which tells what the next one will be like. One that began before the
@@ -220,12 +233,21 @@ Room ask(int gpu, CUstream stream, std::uint64_t kind) {
     reap(line, now_ns);
     wait_ns = line.queue.wait_ns(now_ns, bound_ns, kind);
   }
-  if (wait_ns > 0) {
+  if (wait_ns > 0 && !is_held_up(line, kind)) {
     const std::int64_t spare_ns = line.queue.remaining_ns(now_ns) - kStayAwake_ns;
     return {wait_ns, spare_ns < 0 ? 0 : spare_ns < wait_ns ? spare_ns : wait_ns, false};
   }
   submit(line, now_ns, source, kind);
   return {0, 0, true};
+}
+
+void waited_in_vain(int gpu) {
+  Line& line = lines[gpu];
+  const os::FutexGuard guard(line.lock);
+  // A kernel that always takes that long waits for nobody.
+  if (line.queue.is_steady() && !line.queue.is_late(clock_ns())) return;
+  line.vain = line.ended == line.ended_then ? line.vain + 1 : 1;
+  line.ended_then = line.ended;
 }
 
 bool count(int gpu, CUstream stream, std::uint64_t kind) {
@@ -312,6 +334,7 @@ void emptied(int gpu, const Moment& since) {
   line.complete = true;
   line.losses_then = since.losses;
   line.mixed = false;
+  line.vain = 0;
 }
 
 // Its handle may come back as that of another one, while its work goes on.
@@ -349,6 +372,7 @@ void start_over_in_child() {
     line.complete = false;
     line.being_made = 0;
     line.spares = 0;
+    line.vain = 0;
     line.pauses = 0;
   }
 }

@@ -25,6 +25,12 @@ struct Room {
   bool counted;           // mark() must follow the submission
 };
 Room ask(int gpu, CUstream stream, std::uint64_t kind);
+// Whoever asked has lost patience: what runs may wait for what is kept waiting. Until something
+// ends, what is known is not asked to wait any more, nor is anything once several have waited in
+// vain; as long as less than that is queued behind it.
+void waited_in_vain(int gpu);
+inline constexpr int kVainMax = 10;
+inline constexpr std::int64_t kQueuedInVain_ns = 500'000'000;
 // Counts a submission without asking. False: there is no bound.
 bool count(int gpu, CUstream stream, std::uint64_t kind);
 // A submission that was counted is not made after all, or not now.

@@ -18,6 +18,7 @@ class Kinds {
   // The place of a kind; all that there is no room for share place 0.
   int find(std::uint64_t key);
   std::int64_t guess_ns(int kind) const;
+  bool has_learnt(int kind) const { return kinds_[kind].guess_ns != 0; }
 
   // A span in which so many submissions of some kinds ran, one after the other.
   struct Count {

@@ -91,8 +91,8 @@ void Queue::drop_at(int index) {
   --marks_;
 }
 
-bool Queue::is_overdue(std::int64_t now_ns) const {
-  return marks_ > 1 && now_ns - started_ns() > kinds_.guess_ns(oldest().span) + kOverdue_ns;
+bool Queue::is_late(std::int64_t now_ns) const {
+  return marks_ > 0 && now_ns - started_ns() > kinds_.guess_ns(oldest().span) + kOverdue_ns;
 }
 
 std::int64_t Queue::remaining_ns(std::int64_t now_ns) const {
@@ -102,6 +102,11 @@ std::int64_t Queue::remaining_ns(std::int64_t now_ns) const {
   const std::int64_t run_ns =
       std::min<std::int64_t>(std::max<std::int64_t>(now_ns - started_ns(), 0), first_ns);
   return std::max<std::int64_t>(marked_ns_ - run_ns, 0) + behind_ns;
+}
+
+std::int64_t Queue::behind_oldest_ns() const {
+  const std::int64_t behind_ns = kinds_.guess_ns(behind_);
+  return marks_ == 0 ? behind_ns : marked_ns_ - kinds_.guess_ns(oldest().span) + behind_ns;
 }
 
 std::int64_t Queue::ends_in_ns(std::int64_t now_ns) const {

@@ -52,11 +52,17 @@ class Queue {
   // So is the index-th of them, before those in front of it.
   void drop_at(int index);
   // The oldest mark should have been complete long ago.
-  bool is_overdue(std::int64_t now_ns) const;
+  bool is_late(std::int64_t now_ns) const;
+  // It always takes about as long.
+  bool is_steady() const { return marks_ > 0 && kinds_.is_steady(oldest().span); }
+  // It should have been, and there are others behind it.
+  bool is_overdue(std::int64_t now_ns) const { return marks_ > 1 && is_late(now_ns); }
   int marks() const { return marks_; }
   int unmarked() const { return behind_.submissions(); }
 
   std::int64_t remaining_ns(std::int64_t now_ns) const;
+  // Without what the oldest mark is for.
+  std::int64_t behind_oldest_ns() const;
   // The last of all runs, and should end in so long; 0: not so, or when it ends is not known well.
   std::int64_t ends_in_ns(std::int64_t now_ns) const;
   // 0: one more of that kind may be submitted now. Else: look again after so long at the latest.
@@ -66,6 +72,8 @@ class Queue {
 
   // What one submission of a kind is thought to take.
   std::int64_t guess_ns(std::uint64_t key) { return kinds_.guess_ns(kinds_.find(key)); }
+  // Whether that is more than a first guess.
+  bool has_learnt(std::uint64_t key) { return kinds_.has_learnt(kinds_.find(key)); }
   std::int64_t last_submission_ns() const { return last_submission_ns_; }
   std::int64_t last_completion_ns() const { return last_completion_ns_; }
   // Of marks that were seen to complete, ever.

@@ -5,7 +5,10 @@
 
 #include <functional>
 
+#include <gtest/gtest.h>
+
 #include "interposer/exports/test_real.h"
+#include "interposer/flow/flow.h"
 
 namespace nvs::interposer::flow {
 
@@ -53,5 +56,26 @@ inline void use_fake_events() {
     return fake_events.complete ? fake_events.result : CUDA_ERROR_NOT_READY;
   });
 }
+
+// A GPU whose queue is bounded and was seen empty.
+class BoundedTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    use_fake_events();
+    start_over_in_child();
+    set_bound(0, kBound_ns);
+    emptied(0, now(0));
+  }
+  void TearDown() override { start_over_in_child(); }
+
+  static CUstream stream() { return reinterpret_cast<CUstream>(0x40); }
+  static Look look() {
+    Look result{};
+    EXPECT_TRUE(flow::look(0, result));
+    return result;
+  }
+
+  static constexpr std::int64_t kBound_ns = 2'000'000;
+};
 
 }  // namespace nvs::interposer::flow

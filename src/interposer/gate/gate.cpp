@@ -207,6 +207,7 @@ class Visit {
     // Work that is queued may wait for this very submission.
     if (asked_since_ns_ == 0) asked_since_ns_ = clock_ns();
     if (clock_ns() - asked_since_ns_ > kRoomPatience_ns) {
+      flow::waited_in_vain(target_.gpu);
       counted_ = flow::count(target_.gpu, call_.stream, call_.kind);
       return true;
     }

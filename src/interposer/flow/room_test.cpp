@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Room behind work that does not end: it may wait for what the program would submit next.
+#include <gtest/gtest.h>
+
+#include "interposer/flow/flow.h"
+#include "interposer/flow/kinds.h"
+#include "interposer/flow/test_events.h"
+#include "interposer/gate/gate.h"
+#include "interposer/gate/gated_call.h"
+#include "interposer/resolve/clock.h"
+#include "os/linux_calls.h"
+
+namespace nvs::interposer {
+namespace {
+
+class RoomInVain : public flow::BoundedTest {
+ protected:
+  static constexpr std::uint64_t kHeld = 1;
+  static constexpr std::uint64_t kUnknown = 2;
+  static constexpr int kMany = 2 * flow::kQueuedInVain_ns / flow::kFirstGuess_ns;
+  static constexpr int kFew = 10;
+  // Of a first guess, from its submission on.
+  static constexpr std::int64_t kLate_ns = flow::kFirstGuess_ns + 1'000'000;
+
+  static bool submit(std::uint64_t kind) {
+    const flow::Room room = flow::ask(0, stream(), kind);
+    if (room.counted) flow::mark(0, stream());
+    return room.counted;
+  }
+  // What one takes; whether that was known.
+  static bool learn(std::uint64_t kind) {
+    flow::fake_events.complete = false;
+    EXPECT_TRUE(submit(kind));
+    os::sleep_ns(flow::kFirstGuess_ns / 4);
+    const bool is_known = look().ends_in_ns > 0;
+    os::sleep_ns(flow::kFirstGuess_ns / 4);
+    EXPECT_FALSE(look().done);
+    flow::fake_events.complete = true;
+    EXPECT_TRUE(look().done);
+    return is_known;
+  }
+  // A kind of which it is known that it takes less than the first guess. The machine may be slow
+  // once, and then it is another one.
+  static std::uint64_t known_kind() {
+    static std::uint64_t kind = kUnknown;
+    for (;;) {
+      const std::int64_t before_ns = clock_ns();
+      learn(++kind);
+      if (clock_ns() - before_ns < flow::kFirstGuess_ns) return kind;
+    }
+  }
+  // Behind work that does not end, until there is no more room.
+  static void fill(std::uint64_t kind) {
+    flow::fake_events.complete = false;
+    EXPECT_TRUE(submit(kHeld));
+    while (submit(kind)) {
+    }
+  }
+  static void fill_and_be_late(std::uint64_t kind) {
+    fill(kind);
+    os::sleep_ns(kLate_ns);
+    while (submit(kind)) {
+    }
+    EXPECT_LE(look().remaining_ns, 2 * kBound_ns);
+  }
+};
+
+TEST_F(RoomInVain, OneHasWaitedForAllUntilSomethingEnds) {
+  const std::uint64_t known = known_kind();
+  fill_and_be_late(known);
+  flow::waited_in_vain(0);
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(submit(known));
+  flow::fake_events.complete = true;
+  EXPECT_TRUE(submit(kHeld));
+  fill_and_be_late(known);
+}
+
+// What it takes may be what keeps it waiting.
+TEST_F(RoomInVain, SeveralHaveToWhereNothingIsKnown) {
+  fill_and_be_late(kUnknown);
+  for (int i = 0; i < flow::kVainMax; ++i) {
+    EXPECT_FALSE(submit(kUnknown));
+    flow::waited_in_vain(0);
+  }
+  EXPECT_TRUE(submit(kUnknown));
+}
+
+TEST_F(RoomInVain, NotEverythingIsQueuedAllTheSame) {
+  const std::uint64_t known = known_kind();
+  fill_and_be_late(known);
+  flow::waited_in_vain(0);
+  while (submit(known)) {
+  }
+  EXPECT_GE(look().remaining_ns, flow::kQueuedInVain_ns);
+}
+
+TEST_F(RoomInVain, ACallSaysSoWhenItHasLostPatience) {
+  set_real_for_test<Row::cuMemsetD8_v2>(
+      [](CUdeviceptr, unsigned char, std::size_t) { return CUDA_SUCCESS; });
+  set_real_for_test<Row::cuCtxGetDevice>([](CUdevice* gpu) {
+    *gpu = 0;
+    return CUDA_SUCCESS;
+  });
+  gate::start_over_in_child();
+  gate::set_bounded(true);
+  const std::uint64_t known = known_kind();
+  fill_and_be_late(known);
+  EXPECT_EQ(GatedCall<Row::cuMemsetD8_v2>::call(0, 0, 1), CUDA_SUCCESS);
+  EXPECT_TRUE(submit(known));
+  gate::start_over_in_child();
+}
+
+// The program may hold it back for as long each time, and that is learnt.
+TEST_F(RoomInVain, NorDoesItMatterWhatTheOneThatIsHeldTakes) {
+  const std::uint64_t known = known_kind();
+  flow::fake_events.complete = false;
+  for (int i = 0; i < kMany; ++i) ASSERT_TRUE(flow::count(0, stream(), kHeld));
+  flow::mark(0, stream());
+  EXPECT_FALSE(submit(known));
+  flow::waited_in_vain(0);
+  EXPECT_TRUE(submit(known));
+}
+
+// Whatever the host does meanwhile: only a moment before it is late proves anything.
+TEST_F(RoomInVain, AKernelThatAlwaysTakesAsLongIsWaitedForByAll) {
+  for (bool in_time = false; !in_time;) {
+    SetUp();
+    const std::uint64_t known = known_kind();
+    while (!learn(kHeld)) {
+    }
+    const std::int64_t before_ns = clock_ns();
+    fill(known);
+    flow::waited_in_vain(0);
+    // As it runs, there is room for a few.
+    int made = 0;
+    while (made < kMany && submit(known)) ++made;
+    in_time = clock_ns() - before_ns < kLate_ns - flow::kFirstGuess_ns;
+    EXPECT_TRUE(made < kFew || !in_time);
+  }
+}
+
+}  // namespace
+}  // namespace nvs::interposer
