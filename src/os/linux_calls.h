@@ -56,6 +56,9 @@ inline void relax() {
 #endif
 }
 
+// In one that waits for a thread which may need this processor.
+inline void yield() { system_call(SYS_sched_yield); }
+
 inline long argument(const volatile void* pointer) {
   return static_cast<long>(reinterpret_cast<uintptr_t>(pointer));
 }

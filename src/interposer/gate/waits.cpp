@@ -34,12 +34,15 @@ void stay_awake(std::uint32_t seen, std::int64_t until_ns) {
 }
 
 // Whoever waited for room submits next, and the daemon may have said just now that the gate closes.
-// What is submitted before the listener is up is what the next tenant has to wait for.
-void let_listener_go_first(std::uint32_t seen) {
-  const std::int64_t until_ns = clock_ns() + kListenerFirst_ns;
+// What is submitted before the listener is up is what the next tenant has to wait for. Any number
+// of threads may come here, on the processor that the listener needs; where there are not enough of
+// those it is late anyway.
+void let_listener_go_first(std::uint32_t seen, std::int64_t patience_ns) {
+  const std::int64_t now_ns = clock_ns();
+  if (!wakefulness.may_stay_awake(now_ns)) return;
   while (count.load(std::memory_order_acquire) == seen && session::is_word_due()) {
-    if (clock_ns() >= until_ns) return;
-    os::relax();
+    if (clock_ns() - now_ns >= patience_ns) return;
+    os::yield();
   }
 }
 
@@ -80,7 +83,7 @@ void at_closed_gate(std::uint32_t seen) {
 }
 
 // The driver, too, stays awake where its own queue is full.
-void for_room(std::uint32_t seen, const flow::Room& room) {
+void for_room(std::uint32_t seen, const flow::Room& room, std::int64_t listener_first_ns) {
   const std::int64_t now_ns = clock_ns();
   const std::int64_t until_ns = now_ns + room.wait_ns;
   const bool sleeps = room.sleep_ns > 0 || !wakefulness.may_stay_awake(now_ns);
@@ -92,11 +95,13 @@ void for_room(std::uint32_t seen, const flow::Room& room) {
     const Absence absence;
     stay_awake(seen, until_ns);
     const bool was_kept = absence.ns() > Wakefulness::kKeptFromRunning_ns;
-    if (was_kept) wakefulness.kept_from_running(clock_ns());
+    if (was_kept) kept_from_running();
     places.give_back(place, until_ns);
   }
-  let_listener_go_first(seen);
+  let_listener_go_first(seen, listener_first_ns);
 }
+
+void kept_from_running() { wakefulness.kept_from_running(clock_ns()); }
 
 void start_over_in_child() {
   ready_until_ns.store(0, std::memory_order_relaxed);

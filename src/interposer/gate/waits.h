@@ -16,12 +16,17 @@ void changed();
 // Until this moment threads at a closed gate stay awake.
 void get_ready(std::int64_t until_ns);
 
-// How long a thread that has waited for room lets the listener hear what the daemon has said.
+// How long a thread that has waited for room lets the listener hear what the daemon has said, each
+// time that it has.
 inline constexpr std::int64_t kListenerFirst_ns = 100'000;
 
 // Both until there are more changes than those, or for a while: the caller looks again.
 void at_closed_gate(std::uint32_t seen);
-void for_room(std::uint32_t seen, const flow::Room& room);
+void for_room(std::uint32_t seen, const flow::Room& room,
+              std::int64_t listener_first_ns = kListenerFirst_ns);
+
+// A thread that stayed awake was: for a while none does, as awake.h has it.
+void kept_from_running();
 
 void start_over_in_child();
 

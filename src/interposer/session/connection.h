@@ -34,7 +34,8 @@ Outcome send(const void* packet, std::size_t size, int file);
 // `size` is what came; `again`: nothing did. `file` is the caller's if one came along, else -1.
 Outcome receive(void* packet, std::size_t capacity, std::size_t& size, int& file);
 // Something has come that was not received yet, or has become of the connection that its listener
-// does not know yet. For any thread.
+// does not know yet. For any thread, which only waits for that: what is behind the number is not
+// looked at, since nothing goes into it, and a wrong answer costs a moment.
 bool has_unread();
 // Until something comes, for `timeout_ns` at most. Without a connection it only sleeps.
 void wait(std::int64_t timeout_ns);
