@@ -312,6 +312,8 @@ bool look(int gpu, Look& result) {
   result.ends_in_ns = result.certain ? queue.ends_in_ns(now_ns) : 0;
   result.look_again_ns = queue.poll_in_ns(now_ns);
   result.completions = queue.completions();
+  result.oldest = queue.oldest_number();
+  result.next = queue.next_number();
   result.sleeps_long = line.pauses > 0;
   result.mostly_sleeps = line.pauses >= kPausesMax / 2;
   result.paused_ns = line.paused_ns.load();

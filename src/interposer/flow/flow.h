@@ -55,6 +55,8 @@ struct Look {
   std::int64_t look_again_ns;
   bool certain;               // the marks cover everything: if done, no work is left
   std::uint32_t completions;  // how many marks were seen to complete, ever
+  std::uint64_t oldest;       // the first mark not seen complete; where there is none, the next
+  std::uint64_t next;         // marks are numbered from 1 on
   bool sleeps_long;           // its pauses were mostly long lately
   bool mostly_sleeps;         // by far the most of them were
   std::int64_t paused_ns;     // as paused_ns() says

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "interposer/gate/gate.h"
+#include "interposer/session/queued_before.h"
 #include "interposer/session/work_account.h"
 #include "os/futex_lock.h"
 #include "wire/messages.h"
@@ -32,6 +33,7 @@ struct DrainState {
   std::int64_t expected_ns;     // GPU time that was queued when it last got on
   std::uint32_t completions;    // marks that were seen to complete by then
   std::uint32_t let_in;
+  QueuedBefore before;
   int stalls;        // how often Stalled was sent since it last got on
   bool lets_in;      // single ones are let in: what runs may wait for those at the gate
   bool returns;      // the next one's work is brief, and then it is our turn again

@@ -51,19 +51,20 @@ constexpr std::int64_t kAwakeAfter_ns = 500 * kMicrosecond_ns;
 // queued when it began.
 constexpr std::int64_t kStallAfter_ns = 20 * kMillisecond_ns;
 constexpr std::int64_t kRefuseAfter_ns = 500 * kMillisecond_ns;
+// So it is where only those get on who are let in meanwhile. That is longer, because what was
+// queued may wait for many of them.
+constexpr std::int64_t kRefuseLetInAfter_ns = 2 * kSecond_ns;
 // The same where nobody waits for the GPU and the window ends because we have had our share: the
 // kernels are probably long, and whoever is let in meanwhile has more than its share.
 constexpr std::int64_t kCappedStallAfter_ns = 300 * kMillisecond_ns;
 constexpr std::int64_t kCappedRefuseAfter_ns = 2 * kSecond_ns;
 // What was queued without a bound has no marks, and nobody sees it get on. Whoever is let in by
 // mistake makes the queue longer, so that is done ever more seldom; but often enough that nothing
-// is refused.
+// is refused for want of them.
 constexpr int kStallsUnseen = 4;
 static_assert(kStallAfter_ns << kStallsUnseen < kRefuseAfter_ns);
 // We look every few milliseconds, so that a process between whose looks this goes by was not run.
 constexpr std::int64_t kStoodStill_ns = 50 * kMillisecond_ns;
-// What was queued is a guess, and a process that was stopped has learnt nonsense.
-constexpr std::int64_t kExpectedMax_ns = kSecond_ns;
 
 // How long the bound of a queue outlives the daemon.
 constexpr std::int64_t kBoundedAlone_ns = 10 * kSecond_ns;
@@ -133,7 +134,9 @@ void tell_pause(int gpu, std::int64_t now_ns, const WorkSight& sight) {
 void leave_out_standstill(DrainState& drain, std::int64_t now_ns) {
   const std::int64_t since_ns = now_ns - drain.looked_ns;
   drain.looked_ns = now_ns;
-  if (since_ns > kStoodStill_ns) drain.progress_ns += since_ns;
+  if (since_ns <= kStoodStill_ns) return;
+  drain.progress_ns += since_ns;
+  drain.before.leave_out(since_ns);
 }
 
 bool is_for_cap(const Gpu& mine) { return mine.capped && !mine.awaited; }
@@ -182,6 +185,8 @@ std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
   DrainState& drain = gpus[gpu].drain;
   leave_out_standstill(drain, now_ns);
   note_progress(gpu, now_ns, look);
+  if (!drain.lets_in) drain.before.begin(now_ns, drain.expected_ns);
+  if (look != nullptr) drain.before.note(now_ns, *look);
   std::int64_t look_again_ns = 5 * kMillisecond_ns;
   if (may_hand_over(gpu)) {
     const HandOver next = look == nullptr ? HandOver{false, kBeginLook_ns}
@@ -195,13 +200,13 @@ std::int64_t tend_drain(int gpu, std::int64_t now_ns, const flow::Look* look) {
   const bool for_cap = is_for_cap(gpus[gpu]);
   const bool is_patient = for_cap || drain.makes_way;  // nobody else waits for it
   const std::int64_t stall_ns = for_cap ? kCappedStallAfter_ns : kStallAfter_ns;
-  const std::int64_t expected_ns = std::min<std::int64_t>(drain.expected_ns, kExpectedMax_ns);
-  const std::int64_t stuck_ns = now_ns - drain.progress_ns - 3 * expected_ns;
-  if (stuck_ns >= (is_patient ? kCappedRefuseAfter_ns : kRefuseAfter_ns)) {
+  const std::int64_t stuck = stuck_ns(now_ns, drain.progress_ns, drain.expected_ns);
+  const bool is_stuck = stuck >= (is_patient ? kCappedRefuseAfter_ns : kRefuseAfter_ns);
+  if (is_stuck || drain.before.stuck_for_ns(now_ns) >= kRefuseLetInAfter_ns) {
     refuse_to_close(gpu);
     return kMillisecond_ns;
   }
-  if (stuck_ns >= stall_ns << drain.stalls) {
+  if (stuck >= stall_ns << drain.stalls) {
     if (!tell<wire::Stalled>(gpu)) return kTellAgain_ns;
     ++drain.stalls;
     drain.told_ns = now_ns;

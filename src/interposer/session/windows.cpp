@@ -145,6 +145,7 @@ void begin_drain(int gpu, std::int64_t expected_ns) {
   mine.drain.told_ns = now_ns;
   mine.drain.let_in = gate::let_in_so_far(gpu);
   mine.drain.expected_ns = expected_ns;
+  mine.drain.before.begin(now_ns, expected_ns);
   mine.phase = Phase::draining;
   events::times().end_wait(gpu);  // threads that still wait may have begun one since others came in
   mine.drain.job = drain::begin(gpu);
