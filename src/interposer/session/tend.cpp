@@ -119,13 +119,14 @@ Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
   return {false, true, left_ns <= kNextRequest_ns ? 0 : left_ns};
 }
 
-// Nobody waits, so the window stays; but it is not billed while we are idle.
+// Where nobody waits the window stays; but it is not billed while we are idle. Where somebody does
+// that word would end it, and the end of a window takes back what was billed too much.
 void tell_pause(int gpu, std::int64_t now_ns, const WorkSight& sight) {
   constexpr int kWordsMax = 2;
   WorkAccount& account = gpus[gpu].account;
   for (int i = 0; i < kWordsMax; ++i) {
     const WorkAccount::Word word = account.next(now_ns, sight);
-    if (!word.due || !tell_work(gpu, word)) return;
+    if (!word.due || (word.idle && gpus[gpu].awaited) || !tell_work(gpu, word)) return;
     account.told(word, now_ns, sight);
   }
 }
