@@ -238,6 +238,7 @@ class Visit {
     if (mark_.slot != nullptr) {
       const std::uint32_t gpus = bit_of(target_.gpu) | others.gpus;
       mark_.slot->submits_to.store(gpus, std::memory_order_relaxed);
+      mark_.slot->stream.store(call_.stream, std::memory_order_relaxed);
     }
     return nullptr;
   }
@@ -308,7 +309,10 @@ void leave() {
       flow::made(done.gpu);
     }
     mark_others(done.others);
-    if (done.slot != nullptr) done.slot->submits_to.store(0, std::memory_order_relaxed);
+    if (done.slot != nullptr) {
+      done.slot->submits_to.store(0, std::memory_order_relaxed);
+      done.slot->stream.store(nullptr, std::memory_order_release);
+    }
   }
   Mark{done.slot, 0}.clear();
 }

@@ -26,6 +26,8 @@ struct alignas(64) Slot {
   std::atomic<std::uint64_t> owner;
   // While it is inside with a submission that is counted: the GPUs of that, one bit each.
   std::atomic<std::uint32_t> submits_to;
+  // And the stream of that, which we use once more when the driver is done with the call.
+  std::atomic<CUstream> stream;
 };
 
 // Null until the thread's first call.

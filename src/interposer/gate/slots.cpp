@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "interposer/gate/backoff.h"
 #include "interposer/resolve/libc.h"
 #include "os/linux_calls.h"
 
@@ -35,6 +36,7 @@ constinit thread_local std::uint32_t freed_when_refused __attribute__((tls_model
 void make_free(Slot& slot) {
   captured_slot(slot).inside.store(0, std::memory_order_relaxed);
   slot.submits_to.store(0, std::memory_order_relaxed);
+  slot.stream.store(nullptr, std::memory_order_relaxed);
   slot.inside.store(0, std::memory_order_relaxed);
   slot.owner.store(0, std::memory_order_release);
   freed.fetch_add(1, std::memory_order_release);
@@ -140,6 +142,21 @@ bool is_captured_marked() {
   return false;
 }
 
+void wait_until_unused(CUstream stream) {
+  constexpr std::int64_t kPatience_ns = 50'000'000;
+  const Deadline deadline(kPatience_ns);
+  const std::uint32_t count = slots_used();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Slot& slot = slots[i];
+    const auto is_used = [&slot, stream] {
+      return slot.inside.load(std::memory_order_acquire) != 0 &&
+             slot.stream.load(std::memory_order_acquire) == stream;
+    };
+    Backoff backoff;
+    while (&slot != thread_slot && is_used() && !deadline.is_over()) backoff.pause();
+  }
+}
+
 bool reclaim_if_dead(Slot& slot) {
   const std::uint64_t owner = slot.owner.load(std::memory_order_acquire);
   if (owner == 0 || owner == kBeingReclaimed) return false;
@@ -152,6 +169,7 @@ void forget_slots() {
   for (std::uint32_t i = 0; i < count; ++i) {
     captured_slots[i].inside.store(0, std::memory_order_relaxed);
     slots[i].submits_to.store(0, std::memory_order_relaxed);
+    slots[i].stream.store(nullptr, std::memory_order_relaxed);
     slots[i].inside.store(0, std::memory_order_relaxed);
     slots[i].owner.store(0, std::memory_order_relaxed);
   }

@@ -22,6 +22,11 @@ Slot& captured_slot(const Slot& slot);
 // Whether any of those is marked, by a thread that lives.
 bool is_captured_marked();
 
+// A stream is about to be destroyed: waits until no other thread is inside with a submission to it.
+// The program may know of its end before we have put a mark behind it. Not for long: a thread that
+// submits to what is being destroyed is the program's own affair.
+void wait_until_unused(CUstream stream);
+
 // Frees the slot of a thread that is gone without having told us. False: the thread lives.
 bool reclaim_if_dead(Slot& slot);
 

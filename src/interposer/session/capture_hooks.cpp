@@ -5,6 +5,7 @@
 #include "interposer/exports/own_hooks.h"
 #include "interposer/exports/real.h"
 #include "interposer/flow/flow.h"
+#include "interposer/gate/slots.h"
 #include "interposer/memory/graph_memory.h"
 #include "interposer/memory/swap/ordered_streams.h"
 #include "interposer/memory/swap/rooms.h"
@@ -75,6 +76,7 @@ CUresult destroy_through(CUstream stream, Call call) {
   swap::stream_ends(stream);
   {
     const libc::NoCancel no_cancel;
+    if (!is_default(stream)) gate::wait_until_unused(stream);
     flow::stream_ends(stream);
   }
   const CUresult result = call();
