@@ -22,9 +22,9 @@ struct Entry {
   std::uint64_t exec = 0;            // there is at most one at a time
   std::uint64_t graph_in_doubt = 0;  // while the driver may still refuse to destroy it
   std::uint64_t exec_in_doubt = 0;
-  // The stream whose capture makes it, as long as that goes on: if that comes to nothing, so does
-  // the graph. None if it is the program's own.
-  CUstream origin = nullptr;
+  // The capture that makes it, as long as that goes on: if that comes to nothing, so does the
+  // graph. None if it is the program's own.
+  captures::Number origin = captures::Number::none;
   GraphRanges ranges;
   PageList<Left> left;
   Promise promise = 0;  // for the executable graph
@@ -46,7 +46,7 @@ Entry* find(std::uint64_t graph) {
   return entry;
 }
 
-Entry* find_or_make(std::uint64_t graph, CUstream origin) {
+Entry* find_or_make(std::uint64_t graph, captures::Number origin) {
   if (Entry* const known = find(graph)) return known;
   auto* const entry = static_cast<Entry*>(os::map_pages(sizeof(Entry)));
   if (entry == nullptr) return nullptr;
@@ -156,7 +156,7 @@ CUresult NewNode::added(std::uint64_t address) {
 
 CUresult NewNode::spoil() {
   const os::FutexGuard guard(lock);
-  if (Entry* entry = find_or_make(graph_, nullptr)) entry->is_spoiled = true;
+  if (Entry* entry = find_or_make(graph_, captures::Number::none)) entry->is_spoiled = true;
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -176,8 +176,8 @@ void NewNode::write_down(std::uint64_t address, std::uint64_t fresh) {
   }
   const Left left{address, bytes_, device_};
   const bool is_captured = made_ == Made::by_capture;
-  const CUstream origin =
-      is_captured ? captures::maker_of(reinterpret_cast<CUgraph>(graph_)) : nullptr;
+  const captures::Number origin =
+      is_captured ? captures::maker_of(reinterpret_cast<CUgraph>(graph_)) : captures::Number::none;
   bool is_kept = false;
   {
     const os::FutexGuard guard(lock);
@@ -295,14 +295,14 @@ void Destroying::ended(CUresult result) {
   settle_all(gone);
 }
 
-void capture_ended(CUstream stream, CUgraph graph) {
+void capture_ended(captures::Number number, CUgraph graph) {
   const libc::NoCancel no_cancel;
   Entry* gone = nullptr;
   {
     const os::FutexGuard guard(lock);
     for_each([&](Entry& entry) {
-      if (stream == nullptr || entry.origin != stream) return;
-      entry.origin = nullptr;
+      if (number == captures::Number::none || entry.origin != number) return;
+      entry.origin = captures::Number::none;
       entry.graph = number_of(graph);
     });
     gone = take_gone();

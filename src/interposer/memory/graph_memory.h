@@ -11,6 +11,7 @@
 #include "interposer/memory/graph_room.h"
 #include "interposer/memory/hook_support.h"
 #include "interposer/memory/reservation.h"
+#include "interposer/session/captures.h"
 
 namespace nvs::interposer::memory::graphs {
 
@@ -94,7 +95,7 @@ class Destroying {
 };
 
 // A capture is over, or its stream is gone. Null: nobody got the graph.
-void capture_ended(CUstream stream, CUgraph graph);
+void capture_ended(captures::Number number, CUgraph graph);
 
 // What graphs that are gone have left, and others have freed since: of that nobody tells us, so the
 // driver is asked before anything is refused. Whether there was any.

@@ -61,10 +61,10 @@ CUresult end_through(CUstream stream, CUgraph* graph, Call call) {
                        ask(stream, &status) == CUDA_SUCCESS &&
                        status != CU_STREAM_CAPTURE_STATUS_NONE;
   if (goes_on) return result;
-  captures::ended(stream);
+  const captures::Number number = captures::ended(stream, context_of(stream));
   if (memory::graphs::is_any()) {
     const bool is_made = result == CUDA_SUCCESS && graph != nullptr;
-    memory::graphs::capture_ended(stream, is_made ? *graph : nullptr);
+    memory::graphs::capture_ended(number, is_made ? *graph : nullptr);
   }
   if (session::has_any_daemon()) swap::all_changed();  // memory that could not leave may now
   return result;
@@ -72,7 +72,7 @@ CUresult end_through(CUstream stream, CUgraph* graph, Call call) {
 
 template <class Call>
 CUresult destroy_through(CUstream stream, Call call) {
-  captures::destroyed(stream);
+  const captures::Number number = captures::destroyed(stream);
   swap::stream_ends(stream);
   {
     const libc::NoCancel no_cancel;
@@ -81,7 +81,7 @@ CUresult destroy_through(CUstream stream, Call call) {
   }
   const CUresult result = call();
   const bool is_gone = result == CUDA_SUCCESS && memory::graphs::is_any();
-  if (is_gone) memory::graphs::capture_ended(stream, nullptr);
+  if (is_gone) memory::graphs::capture_ended(number, nullptr);
   return result;
 }
 

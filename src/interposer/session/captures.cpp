@@ -9,6 +9,7 @@
 #include "interposer/resolve/libc.h"
 #include "interposer/session/drain.h"
 #include "os/futex_lock.h"
+#include "os/linux_calls.h"
 
 namespace nvs::interposer::captures {
 namespace {
@@ -16,13 +17,16 @@ namespace {
 constinit os::FutexLock lock;  // guards everything below
 struct Capture {
   CUstream stream;  // null: none
+  int thread;       // whose stream it is, where each one has its own
   CUcontext context;
+  Number number;
   CUgraph graph;  // that it makes; null: the program's own, or not known
   std::int64_t since_ns;
 };
 constinit Capture table[kStreamsMax] = {};
 // Captures that go on or are about to begin; read without the lock too.
 constinit std::atomic<int> count{0};
+constinit std::uint64_t numbers = 0;
 constinit int unnamed = 0;  // those of them that are not in the table
 constinit std::int64_t synchronising_since_ns[gate::kGpusMax] = {};  // 0: nobody does
 
@@ -53,15 +57,14 @@ void forget_graph(CUgraph graph) {
   }
 }
 
+int thread_of(CUstream stream) { return stream == CU_STREAM_PER_THREAD ? os::thread_id() : 0; }
+
 // With the lock held.
-bool forget(CUstream stream) {
-  for (Capture& place : table) {
-    if (place.stream != stream || stream == nullptr) continue;
-    place = {};
-    --count;
-    return true;
-  }
-  return false;
+Number take_out(Capture& place) {
+  const Number number = place.number;
+  place = {};
+  --count;
+  return number;
 }
 
 // Without the lock. One that begins just now will tell as well when it has ended.
@@ -88,35 +91,52 @@ void begins() {
 void begun(CUstream stream, CUcontext context, CUresult result, CUgraph graph) {
   const libc::NoCancel no_cancel;
   if (result != CUDA_SUCCESS) return not_begun();
+  const int thread = thread_of(stream);
   const os::FutexGuard guard(lock);
   forget_graph(graph);
   for (Capture& place : table) {
     if (place.stream != nullptr) continue;
-    place = {stream, context, graph, clock_ns()};
+    place = {stream, thread, context, Number{++numbers}, graph, clock_ns()};
     return;
   }
   ++unnamed;
 }
 
-void ended(CUstream stream) {
+Number ended(CUstream stream, CUcontext context) {
   const libc::NoCancel no_cancel;
+  const int thread = thread_of(stream);
+  Number number = Number::none;
   {
     const os::FutexGuard guard(lock);
-    if (!forget(stream) && unnamed > 0) {
+    for (Capture& place : table) {
+      const bool is_its = place.thread == thread && (thread == 0 || place.context == context);
+      if (stream == nullptr || place.stream != stream || !is_its) continue;
+      number = take_out(place);
+      break;
+    }
+    if (number == Number::none && unnamed > 0) {
       --unnamed;
       --count;
     }
   }
   tell_if_none();
+  return number;
 }
 
-void destroyed(CUstream stream) {
+// No default stream is.
+Number destroyed(CUstream stream) {
   const libc::NoCancel no_cancel;
+  Number number = Number::none;
   {
     const os::FutexGuard guard(lock);
-    forget(stream);
+    for (Capture& place : table) {
+      if (stream == nullptr || place.stream != stream || place.thread != 0) continue;
+      number = take_out(place);
+      break;
+    }
   }
   tell_if_none();
+  return number;
 }
 
 void context_ended(CUcontext context) {
@@ -124,9 +144,7 @@ void context_ended(CUcontext context) {
   {
     const os::FutexGuard guard(lock);
     for (Capture& place : table) {
-      if (place.stream == nullptr || place.context != context) continue;
-      place = {};
-      --count;
+      if (place.stream != nullptr && place.context == context) take_out(place);
     }
   }
   tell_if_none();
@@ -157,12 +175,12 @@ bool keep_memory(std::int64_t now_ns) {
   return lasting < count;
 }
 
-CUstream maker_of(CUgraph graph) {
+Number maker_of(CUgraph graph) {
   const os::FutexGuard guard(lock);
   for (const Capture& place : table) {
-    if (graph != nullptr && place.graph == graph) return place.stream;
+    if (graph != nullptr && place.graph == graph) return place.number;
   }
-  return nullptr;
+  return Number::none;
 }
 
 void start_over_in_child() {

@@ -14,12 +14,17 @@ namespace nvs::interposer::captures {
 // until all of them are over.
 inline constexpr int kStreamsMax = 64;
 
+// A name for each capture that is in the table. Streams are none: each thread has a default stream
+// of its own in each context, and all of them have the same handle.
+enum class Number : std::uint64_t { none = 0 };
+
 // Told by the hooks.
 void begins();  // before the driver's call; it may wait a moment
 // `graph`: that it makes. None if it goes into one of the program's.
 void begun(CUstream stream, CUcontext context, CUresult result, CUgraph graph = nullptr);
-void ended(CUstream stream);
-void destroyed(CUstream stream);  // and with it a capture that went on
+// Which one it was. On the thread and in the context where it began, if that stream is its own.
+Number ended(CUstream stream, CUcontext context = nullptr);
+Number destroyed(CUstream stream);  // and with it a capture that went on
 void context_ended(CUcontext context);
 
 // Before a synchronisation: false if a capture goes on, and it must not be made. If true, captures
@@ -35,8 +40,8 @@ bool is_any();
 inline constexpr std::int64_t kKeepMemory_ns = 5'000'000'000;
 bool keep_memory(std::int64_t now_ns);
 
-// The stream whose capture makes that graph; null if none does.
-CUstream maker_of(CUgraph graph);
+// The capture that makes that graph.
+Number maker_of(CUgraph graph);
 
 void start_over_in_child();
 

@@ -86,25 +86,47 @@ TEST_F(Captures, SoDoesAContext) {
   EXPECT_FALSE(may_synchronise());
 }
 
-TEST_F(Captures, GraphsAreKnownByTheStreamsThatMakeThem) {
+TEST_F(Captures, GraphsAreKnownByTheCapturesThatMakeThem) {
   begin(stream(1), context(1), graph(1));
   begin(stream(2), context(1), graph(2));
   begin(stream(3));
-  EXPECT_EQ(captures::maker_of(graph(1)), stream(1));
-  EXPECT_EQ(captures::maker_of(graph(2)), stream(2));
-  EXPECT_EQ(captures::maker_of(graph(3)), nullptr);
-  EXPECT_EQ(captures::maker_of(nullptr), nullptr);
-  captures::destroyed(stream(1));
-  EXPECT_EQ(captures::maker_of(graph(1)), nullptr);
+  const captures::Number first = captures::maker_of(graph(1));
+  EXPECT_NE(first, captures::Number::none);
+  EXPECT_NE(captures::maker_of(graph(2)), captures::Number::none);
+  EXPECT_NE(captures::maker_of(graph(2)), first);
+  EXPECT_EQ(captures::maker_of(graph(3)), captures::Number::none);
+  EXPECT_EQ(captures::maker_of(nullptr), captures::Number::none);
+  EXPECT_EQ(captures::destroyed(stream(1)), first);
+  EXPECT_EQ(captures::maker_of(graph(1)), captures::Number::none);
+  begin(stream(1), context(1), graph(1));
+  EXPECT_NE(captures::maker_of(graph(1)), first) << "it is another one";
 }
 
 // The driver has ended a capture and given the handle of its graph away before we hear of the end.
 TEST_F(Captures, AHandleOfANewGraphIsNotTheOldOne) {
   begin(stream(1), context(1), graph(1));
   begin(stream(2), context(1), graph(1));
-  EXPECT_EQ(captures::maker_of(graph(1)), stream(2));
-  captures::ended(stream(1));
-  EXPECT_EQ(captures::maker_of(graph(1)), stream(2));
+  const captures::Number second = captures::maker_of(graph(1));
+  EXPECT_NE(captures::ended(stream(1)), second);
+  EXPECT_EQ(captures::maker_of(graph(1)), second);
+  EXPECT_EQ(captures::ended(stream(2)), second);
+}
+
+// They have one handle.
+TEST_F(Captures, DefaultStreamsAreToldApartByThreadAndContext) {
+  begin(CU_STREAM_PER_THREAD, context(1), graph(1));
+  begin(CU_STREAM_PER_THREAD, context(2), graph(2));
+  const captures::Number first = captures::maker_of(graph(1));
+  const captures::Number second = captures::maker_of(graph(2));
+  std::thread([=] {
+    begin(CU_STREAM_PER_THREAD, context(1), graph(3));
+    const captures::Number third = captures::maker_of(graph(3));
+    EXPECT_EQ(captures::ended(CU_STREAM_PER_THREAD, context(1)), third);
+  }).join();
+  EXPECT_EQ(captures::maker_of(graph(1)), first) << "it goes on";
+  EXPECT_EQ(captures::ended(CU_STREAM_PER_THREAD, context(2)), second);
+  EXPECT_EQ(captures::ended(CU_STREAM_PER_THREAD, context(1)), first);
+  EXPECT_TRUE(may_synchronise());
 }
 
 TEST_F(Captures, EndsOfWhatNeverBeganChangeNothing) {
