@@ -233,6 +233,10 @@ IGNORED = {"CU_UUID_HAS_BEEN_DEFINED", "CUDA_CB", "CUDAAPI", "CU_LAUNCH_PARAM_EN
            "CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT", "CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT"}
 
 
+# These functions are declared by headers that include OpenGL's and VDPAU's.
+INTEROP = ("cuGL", "cuVDPAU")
+
+
 def find_header(api):
     named = os.environ.get(api.override)
     if named:
@@ -263,6 +267,7 @@ def differences(api, header, compiler):
     ours = Side(compiler, [api.ours], [ROOT / "src", ROOT], [],
                 lambda file: file.startswith((str(ROOT / "src"), str(ROOT / "spec"))))
     mine, other = ours.declared, theirs.declared
+    mine.functions = {name for name in mine.functions if not name.startswith(INTEROP)}
     if len(extras) < len(api.extras):
         mine.functions = {name for name in mine.functions if not name.startswith("cuProfiler")}
         mine.typedefs.discard("CUoutput_mode")

@@ -223,6 +223,31 @@ CUresult cuCtxCreate_v4(CUcontext* pctx, CUctxCreateParams* ctxCreateParams, uns
       pctx, dev, [&] { return real<Row::cuCtxCreate_v4>()(pctx, ctxCreateParams, flags, dev); });
 }
 
+// These are destroyed like any other.
+CUresult cuGLCtxCreate(CUcontext* pCtx, unsigned int Flags, CUdevice device) {
+  return create_through(pCtx, device,
+                        [&] { return real<Row::cuGLCtxCreate>()(pCtx, Flags, device); });
+}
+
+CUresult cuGLCtxCreate_v2(CUcontext* pCtx, unsigned int Flags, CUdevice device) {
+  return create_through(pCtx, device,
+                        [&] { return real<Row::cuGLCtxCreate_v2>()(pCtx, Flags, device); });
+}
+
+CUresult cuVDPAUCtxCreate(CUcontext* pCtx, unsigned int flags, CUdevice device,
+                          unsigned int vdpDevice, void* vdpGetProcAddress) {
+  return create_through(pCtx, device, [&] {
+    return real<Row::cuVDPAUCtxCreate>()(pCtx, flags, device, vdpDevice, vdpGetProcAddress);
+  });
+}
+
+CUresult cuVDPAUCtxCreate_v2(CUcontext* pCtx, unsigned int flags, CUdevice device,
+                             unsigned int vdpDevice, void* vdpGetProcAddress) {
+  return create_through(pCtx, device, [&] {
+    return real<Row::cuVDPAUCtxCreate_v2>()(pCtx, flags, device, vdpDevice, vdpGetProcAddress);
+  });
+}
+
 CUresult cuCtxDestroy(CUcontext ctx) {
   return destroy_through(ctx, [&] { return real<Row::cuCtxDestroy>()(ctx); });
 }

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "interposer/memory/full_gpu_fixture.h"
+#include "interposer/session/contexts.h"
 
 namespace nvs::interposer::memory {
 namespace {
@@ -140,6 +141,28 @@ TEST_F(ContextHooksTest, OtherDevicesAndContextsStay) {
   EXPECT_EQ(hooks::cuDevicePrimaryCtxReset_v2(1000), CUDA_SUCCESS);
   EXPECT_EQ(hooks::cuCtxDestroy_v2(handle_of<CUcontext>(0x77)), CUDA_SUCCESS);
   EXPECT_EQ(bytes(MemoryKind::plain), 10U);
+}
+
+// A drain synchronises them, and memory in them counts.
+TEST_F(ContextHooksTest, ThoseOfGraphicsAreNotedLikeAnyOther) {
+  driver_.given = 0xc1;
+  EXPECT_EQ(hooks::cuGLCtxCreate(&context_, 0, 1), CUDA_SUCCESS);
+  driver_.given = 0xc2;
+  EXPECT_EQ(hooks::cuGLCtxCreate_v2(&context_, 0, 2), CUDA_SUCCESS);
+  driver_.given = 0xc3;
+  EXPECT_EQ(hooks::cuVDPAUCtxCreate(&context_, 0, 3, 0, nullptr), CUDA_SUCCESS);
+  driver_.given = 0xc4;
+  EXPECT_EQ(hooks::cuVDPAUCtxCreate_v2(&context_, 0, 4, 0, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(take_calls(), (Calls{"cuGLCtxCreate", "cuGLCtxCreate_v2", "cuVDPAUCtxCreate",
+                                 "cuVDPAUCtxCreate_v2"}));
+  for (int device = 1; device <= 4; ++device) {
+    const auto context = handle_of<CUcontext>(0xc0U + static_cast<unsigned>(device));
+    const int index = contexts::take_this(context, device, contexts::Use::waiting);
+    ASSERT_GE(index, 0) << device;
+    contexts::give_back(index);
+    EXPECT_EQ(hooks::cuCtxDestroy_v2(context), CUDA_SUCCESS);
+    EXPECT_FALSE(contexts::is_known(context));
+  }
 }
 
 // The driver has nothing left for a context.

@@ -109,7 +109,8 @@ void install_mock_driver() {
       Row::cuMemRelease, Row::cuMemUnmap, Row::cuIpcOpenMemHandle, Row::cuIpcOpenMemHandle_v2,
       Row::cuIpcCloseMemHandle, Row::cuMemPoolImportPointer, Row::cuImportExternalMemory,
       Row::cuDestroyExternalMemory, Row::cuCtxCreate, Row::cuCtxCreate_v2, Row::cuCtxCreate_v3,
-      Row::cuCtxCreate_v4, Row::cuCtxDestroy, Row::cuCtxDestroy_v2, Row::cuCtxDetach,
+      Row::cuCtxCreate_v4, Row::cuGLCtxCreate, Row::cuGLCtxCreate_v2, Row::cuVDPAUCtxCreate,
+      Row::cuVDPAUCtxCreate_v2, Row::cuCtxDestroy, Row::cuCtxDestroy_v2, Row::cuCtxDetach,
       Row::cuDevicePrimaryCtxRetain, Row::cuDevicePrimaryCtxRelease,
       Row::cuDevicePrimaryCtxRelease_v2, Row::cuDevicePrimaryCtxReset,
       Row::cuDevicePrimaryCtxReset_v2>();
