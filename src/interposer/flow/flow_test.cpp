@@ -191,11 +191,14 @@ TEST_F(Flow, WhatTouchesNoStreamIsNotMarked) {
   EXPECT_FALSE(look().certain);
 }
 
+// A context that is not known may be of any GPU.
+const auto kOthers = reinterpret_cast<CUcontext>(&thing);
+
 TEST_F(Flow, ACopyBetweenGpusLosesTrackOfTheOther) {
   gate::set_bounded(true);
   flow::set_bound(1, kBound_ns);
   flow::emptied(1, flow::now(1));
-  EXPECT_EQ(GatedCall<Row::cuMemcpyPeer>::call(0, nullptr, 0, nullptr, 1), CUDA_SUCCESS);
+  EXPECT_EQ(GatedCall<Row::cuMemcpyPeer>::call(0, kOthers, 0, nullptr, 1), CUDA_SUCCESS);
   EXPECT_TRUE(look().certain);
   EXPECT_FALSE(look(1).certain);
 }
@@ -206,7 +209,7 @@ TEST_F(Flow, SoIsOneThatAClosedGateLetsIn) {
   flow::emptied(1, flow::now(1));
   ASSERT_TRUE(gate::close(0, 0));
   gate::let_one_in(0);
-  EXPECT_EQ(GatedCall<Row::cuMemcpyPeer>::call(0, nullptr, 0, nullptr, 1), CUDA_SUCCESS);
+  EXPECT_EQ(GatedCall<Row::cuMemcpyPeer>::call(0, kOthers, 0, nullptr, 1), CUDA_SUCCESS);
   EXPECT_TRUE(look().certain);
   EXPECT_FALSE(look(1).certain);
 }

@@ -2,6 +2,7 @@
 #include "interposer/gate/call_target.h"
 
 #include "interposer/exports/real.h"
+#include "interposer/session/contexts.h"
 
 namespace nvs::interposer::gate {
 namespace {
@@ -51,6 +52,20 @@ Target target_of(const Call& call) {
   if (!asks) return {true, -1};
   const CUcontext other = other_context(call);
   return {captured, other != nullptr ? gpu_of(other) : current_gpu()};
+}
+
+// The driver is not asked: it does not look at all of them.
+std::uint32_t gpus_named_by(const Call& call) {
+  constexpr std::uint32_t kAll = (1U << kGpusMax) - 1;
+  if (call.on_all_gpus) return kAll;
+  std::uint32_t gpus = 0;
+  for (const CUcontext context : call.contexts) {
+    if (context == nullptr) continue;
+    const int gpu = contexts::gpu_of(context);
+    if (gpu < 0 || gpu >= kGpusMax) return kAll;
+    gpus |= 1U << gpu;
+  }
+  return gpus;
 }
 
 }  // namespace nvs::interposer::gate

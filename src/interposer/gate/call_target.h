@@ -16,6 +16,10 @@ struct Target {
 
 Target target_of(const Call& call);
 
+// Those that the call itself says it is for, beside its stream's: one bit each. All of them, if it
+// names a context that is not known.
+std::uint32_t gpus_named_by(const Call& call);
+
 // Or, of a default stream, whether a capture elsewhere forbids to add to it. Asking harms none.
 bool is_captured(CUstream stream);
 

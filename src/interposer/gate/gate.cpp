@@ -128,8 +128,8 @@ class Visit {
  public:
   Visit(const Call& call, const Mark& mark) : call_(call), mark_(mark), target_(target_of(call)) {
     if (call.names_memory()) owners_ = owners_named_by(call);
-    closed_for_us_ = call.on_all_gpus ? kAllGpus : target_.gpu < 0 ? 0 : bit_of(target_.gpu);
-    closed_for_us_ |= owners_;
+    named_ = gpus_named_by(call);
+    closed_for_us_ = owners_ | named_ | (target_.gpu < 0 ? 0 : bit_of(target_.gpu));
   }
 
   Slot* enter() {
@@ -192,10 +192,10 @@ class Visit {
 
   // Of what is not counted. A copy between GPUs that names no stream is so on one of them.
   void lose_track() const {
-    if (counted_ && (call_.on_stream || !call_.on_all_gpus)) return;
-    const bool is_for_all = call_.on_all_gpus || target_.gpu < 0;
+    if (counted_ && call_.on_stream) return;
+    const std::uint32_t others = target_.gpu < 0 ? kAllGpus : named_;
     for (int gpu = 0; gpu < kGpusMax; ++gpu) {
-      if (gpu == target_.gpu ? !counted_ : is_for_all) flow::lose_track(gpu);
+      if (gpu == target_.gpu ? !counted_ : (others & bit_of(gpu)) != 0) flow::lose_track(gpu);
     }
   }
 
@@ -247,6 +247,7 @@ class Visit {
   const Mark& mark_;
   Target target_;
   std::uint32_t owners_ = 0;  // whose memory it names, in a process with several GPUs
+  std::uint32_t named_ = 0;   // the GPUs that it says it is for, beside its stream's
   std::uint32_t closed_for_us_ = 0;
   bool counted_ = false;  // flow knows of this submission
   std::int64_t asked_since_ns_ = 0;

@@ -51,6 +51,8 @@ struct Call {
   CUdeviceptr memory[2] = {};
   bool names_many = false;  // more than fits there
   bool launches_graph = false;
+  // Contexts that it says it is for, beside its stream.
+  CUcontext contexts[2] = {};
   // By one call on several GPUs. The stream is that of the first.
   const CUDA_LAUNCH_PARAMS* launches = nullptr;
   unsigned launch_count = 0;

@@ -81,6 +81,19 @@ struct CallStream {
     }
   }
 
+  template <class Argument>
+  static void find_gpus(gate::Call& call, Argument argument) {
+    if constexpr (std::is_same_v<Argument, CUcontext>) {
+      call.contexts[call.contexts[0] != nullptr ? 1 : 0] = argument;
+    } else if constexpr (std::is_same_v<Argument, const CUDA_MEMCPY3D_PEER*>) {
+      if (argument == nullptr) return;
+      find_gpus(call, argument->srcContext);
+      find_gpus(call, argument->dstContext);
+    } else if constexpr (std::is_same_v<Argument, CUDA_LAUNCH_PARAMS*>) {
+      call.on_all_gpus = true;
+    }
+  }
+
   // Where nothing else is said, what is submitted goes to the default stream. To instantiate a
   // graph touches no stream but the one to which it may upload, so that to mark any other might be
   // what breaks a capture.
@@ -104,6 +117,7 @@ struct CallStream {
   template <class First, class... Rest>
   static void find(gate::Call& call, First first, Rest... rest) {
     find_memory(call, first);
+    find_gpus(call, first);
     if constexpr (std::is_same_v<First, CUDA_LAUNCH_PARAMS*>) find_launches(call, first, rest...);
     if constexpr (std::is_same_v<First, CUstream>) {
       call.stream = or_default(first);
@@ -111,8 +125,6 @@ struct CallStream {
     } else if constexpr (std::is_same_v<First, const CUlaunchConfig*>) {
       call.stream = or_default(first != nullptr ? first->hStream : nullptr);
       call.on_stream = true;
-    } else if constexpr (names_gpus<First>) {
-      call.on_all_gpus = true;
     } else if constexpr (std::is_same_v<First, CUfunction> || std::is_same_v<First, CUgraphExec>) {
       call.kind = reinterpret_cast<std::uintptr_t>(first);
     } else if constexpr (std::is_same_v<First, std::size_t>) {
@@ -122,12 +134,6 @@ struct CallStream {
     }
     if constexpr (sizeof...(Rest) > 0) find(call, rest...);
   }
-
-  // Arguments that say themselves which GPUs a call is for.
-  template <class Argument>
-  static constexpr bool names_gpus =
-      std::is_same_v<Argument, CUcontext> || std::is_same_v<Argument, CUDA_LAUNCH_PARAMS*> ||
-      std::is_same_v<Argument, const CUDA_MEMCPY3D_PEER*>;
 };
 
 template <Row row, class Function = typename RowFunction<row>::Type>

@@ -116,6 +116,12 @@ bool is_known(CUcontext context) {
   return context != nullptr && find(context) != nullptr;
 }
 
+int gpu_of(CUcontext context) {
+  const os::FutexGuard guard(lock);
+  const Entry* const entry = context != nullptr ? find(context) : nullptr;
+  return entry != nullptr ? entry->gpu : -1;
+}
+
 CUcontext primary_of(int gpu) {
   const os::FutexGuard guard(lock);
   for (const Entry& entry : entries) {

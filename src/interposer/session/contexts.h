@@ -28,6 +28,9 @@ void goes_on(CUcontext context);
 // Whether we were told that it was created; not of green contexts, which others make.
 bool is_known(CUcontext context);
 
+// -1: it is not known.
+int gpu_of(CUcontext context);
+
 // Whether it may be a green context: it is not known, and a primary one is.
 bool may_be_green(CUcontext context);
 // Which context of the GPU has what is allocated in this one: the primary one in place of a green
