@@ -19,9 +19,15 @@ class GraphMaker {
 
   template <class... Arguments>
   CUgraphNode kernel(std::vector<CUgraphNode> after, const char* name, Arguments... arguments) {
+    return kernel_of(gpu_, after, name, arguments...);
+  }
+
+  template <class... Arguments>
+  CUgraphNode kernel_of(const Gpu& gpu, std::vector<CUgraphNode> after, const char* name,
+                        Arguments... arguments) {
     std::array<void*, sizeof...(Arguments)> parameters{&arguments...};
     CUDA_KERNEL_NODE_PARAMS node{};
-    node.func = gpu_.function(name);
+    node.func = gpu.function(name);
     node.gridDimX = node.gridDimY = node.gridDimZ = 1;
     node.blockDimX = 256;
     node.blockDimY = node.blockDimZ = 1;
@@ -194,6 +200,54 @@ TEST(Graph, NodeWhoseMemoryIsGoneFaultsAtTheLaunch) {
     NVS_MUST(gpu->cuGraphLaunch(exec, nullptr));
     EXPECT_EQ(gpu->cuStreamSynchronize(nullptr), CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_EQ(gpu.sim().cusimViolationCount(), 1U);
+  });
+}
+
+// Each adds to memory of its own GPU, to which the other one has no access.
+TEST(Graph, KernelsRunOnTheGpuWhereTheyWereAdded) {
+  SimMachine machine(Environment{{"NVSHARE_SIM_GPUS", "2"}});
+  run_process(machine, [](Line&) {
+    const Gpu second(1);
+    const CUdeviceptr there = second.filled(kGraphFloats, 0);
+    const Gpu first(0);
+    const CUdeviceptr here = first.filled(kGraphFloats, 0);
+    GraphMaker maker(first);
+    const CUgraphNode before = maker.kernel({}, "nvs_step", here, 1.0F, kGraphFloats);
+    const CUgraphNode node =
+        maker.kernel_of(second, {before}, "nvs_step", there, 1.0F, kGraphFloats);
+    CUDA_KERNEL_NODE_PARAMS params{};
+    NVS_MUST(first->cuGraphKernelNodeGetParams_v2(node, &params));
+    EXPECT_EQ(params.ctx, second.context());
+    launch(first, instantiate(first, maker.graph()), first.stream(), 3);
+    EXPECT_EQ(first.read(here, 1).front(), 3);
+    second.make_current();
+    EXPECT_EQ(second.read(there, 1).front(), 3);
+    EXPECT_EQ(first.sim().cusimViolationCount(), 0U);
+  });
+}
+
+TEST(Graph, ACaptureThatGoesOnOnAnotherGpuRunsThere) {
+  SimMachine machine(Environment{{"NVSHARE_SIM_GPUS", "2"}});
+  run_process(machine, [](Line&) {
+    const Gpu second(1);
+    const CUdeviceptr there = second.filled(kGraphFloats, 0);
+    CUstream other = second.stream();
+    CUevent join = second.event();
+    const Gpu first(0);
+    CUstream stream = first.stream();
+    CUevent fork = first.event();
+    CUgraph graph = nullptr;
+    NVS_MUST(first->cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    NVS_MUST(first->cuEventRecord(fork, stream));
+    NVS_MUST(first->cuStreamWaitEvent(other, fork, 0));
+    NVS_MUST(second.step(there, 1, kGraphFloats, other));
+    NVS_MUST(first->cuEventRecord(join, other));
+    NVS_MUST(first->cuStreamWaitEvent(stream, join, 0));
+    NVS_MUST(first->cuStreamEndCapture(stream, &graph));
+    launch(first, instantiate(first, graph), stream, 3);
+    second.make_current();
+    EXPECT_EQ(second.read(there, 1).front(), 3);
+    EXPECT_EQ(first.sim().cusimViolationCount(), 0U);
   });
 }
 

@@ -28,6 +28,22 @@ CUDA_KERNEL_NODE_PARAMS widen(const CUDA_KERNEL_NODE_PARAMS_v1& p) {
           .ctx = nullptr};
 }
 
+// The one that was asked for counts only for what belongs to none.
+CUresult context_of_node(Driver& d, const KernelWork& work, CUcontext wanted, Context*& out) {
+  std::shared_ptr<Context> context;
+  if (work.function->module != nullptr) {
+    out = work.function->module->context;
+    return CUDA_SUCCESS;
+  }
+  if (wanted != nullptr) {
+    context = d.contexts.find(wanted);
+  } else if (const CUresult result = context_in_any_state(d, context); result != CUDA_SUCCESS) {
+    return result;
+  }
+  out = context.get();
+  return context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 CUresult kernel_work(Driver& d, const CUDA_KERNEL_NODE_PARAMS& p, Work& out) {
   KernelWork work;
   const CUfunction function = p.func != nullptr ? p.func : reinterpret_cast<CUfunction>(p.kern);
@@ -38,8 +54,9 @@ CUresult kernel_work(Driver& d, const CUDA_KERNEL_NODE_PARAMS& p, Work& out) {
       result != CUDA_SUCCESS) {
     return result;
   }
+  const CUresult result = context_of_node(d, work, p.ctx, work.context);
   out = std::move(work);
-  return CUDA_SUCCESS;
+  return result;
 }
 
 CUresult copy_work(Driver& d, const CUDA_MEMCPY3D& p, Work& out) {
@@ -123,6 +140,7 @@ CUresult read_kernel(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS& out) {
   }
   out = {};
   out.func = work->function->handle;
+  out.ctx = work->context->handle;  // assumed: of a function, CUDA documents that it is ignored
   out.gridDimX = work->grid[0];
   out.gridDimY = work->grid[1];
   out.gridDimZ = work->grid[2];

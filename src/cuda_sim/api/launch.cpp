@@ -98,6 +98,7 @@ CUresult launch(CUfunction function, const LaunchShape& shape, CUstream handle, 
     }
     Module* module = work.function->module;
     if (module != nullptr && module->context != stream->context) return CUDA_ERROR_INVALID_HANDLE;
+    work.context = stream->context;
     if (const CUresult result = submit(d, guard, *stream, std::move(work));
         result != CUDA_SUCCESS) {
       return result;

@@ -19,6 +19,7 @@ struct GraphSlot;
 /// A kernel with its arguments, as a launch or a graph node keeps it.
 struct KernelWork {
   std::shared_ptr<Function> function;
+  Context* context = nullptr;  // where a node of a graph runs, wherever that is launched
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
   unsigned shared_bytes = 0;

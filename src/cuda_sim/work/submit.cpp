@@ -91,8 +91,9 @@ class GraphLaunch {
       context_.engine->submit(skipped, waits);
       return skipped;
     }
-    const OpPtr op = make_op(driver_, context_, node.work);
-    start(driver_, context_, node.work, op, waits);
+    Context& context = place_of(node.work);
+    const OpPtr op = make_op(driver_, context, node.work);
+    start(driver_, context, node.work, op, waits);
     if (const auto* record = std::get_if<EventRecordWork>(&node.work)) {
       record->event->record = op;
       announce_record(*record->event);
@@ -100,6 +101,13 @@ class GraphLaunch {
       record->event->capture_over = false;
     }
     return op;
+  }
+
+  // Kernels run where they were captured or added, and all else where the graph is launched.
+  Context& place_of(const Work& work) const {
+    const auto* kernel = std::get_if<KernelWork>(&work);
+    const bool has_own = kernel != nullptr && kernel->context != nullptr;
+    return has_own && !kernel->context->destroyed ? *kernel->context : context_;
   }
 
   Driver& driver_;
