@@ -78,6 +78,19 @@ class Late(AcrossGpus):
     def test_copy_node(self):
         self.share("late", "node")
 
+    def test_kernel_of_a_forked_capture(self):
+        self.share("late", "fork")
+
+    def test_kernel_node(self):
+        self.share("late", "kernel")
+
+
+class Graphs(AcrossGpus):
+    """Launched on one GPU, with kernels on the other."""
+
+    def test_far_ahead(self):
+        self.share("graphs")
+
 
 class Peers(AcrossGpus):
     """With peer access, by which kernels need not name anything."""

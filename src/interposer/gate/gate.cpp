@@ -5,6 +5,7 @@
 #include "interposer/gate/backoff.h"
 #include "interposer/gate/call_target.h"
 #include "interposer/gate/credits.h"
+#include "interposer/gate/graph_gpus.h"
 #include "interposer/gate/launch_list.h"
 #include "interposer/gate/named_memory.h"
 #include "interposer/gate/nesting.h"
@@ -128,13 +129,11 @@ class Visit {
  public:
   Visit(const Call& call, const Mark& mark) : call_(call), mark_(mark), target_(target_of(call)) {
     if (call.names_memory()) owners_ = owners_named_by(call);
-    named_ = gpus_named_by(call);
+    named_ = gpus_named_by(call) | (call.graph != nullptr ? owners_ : 0);
     closed_for_us_ = owners_ | named_ | (target_.gpu < 0 ? 0 : bit_of(target_.gpu));
   }
 
   Slot* enter() {
-    const bool adds_to_graph = target_.captured || !call_.submits;
-    if (owners_ != 0 && adds_to_graph) note_in_graph(owners_, target_.gpu);
     if (target_.captured) return enter_captured();
     if (target_.gpu >= 0) session::gpu_used(target_.gpu);
     for (;;) {
@@ -190,9 +189,10 @@ class Visit {
     counted_ = false;
   }
 
-  // Of what is not counted. A copy between GPUs that names no stream is so on one of them.
+  // Of what is not counted. A copy between GPUs that names no stream is so on one of them, and a
+  // graph on that of its stream.
   void lose_track() const {
-    if (counted_ && call_.on_stream) return;
+    if (counted_ && call_.on_stream && call_.graph == nullptr) return;
     const std::uint32_t others = target_.gpu < 0 ? kAllGpus : named_;
     for (int gpu = 0; gpu < kGpusMax; ++gpu) {
       if (gpu == target_.gpu ? !counted_ : (others & bit_of(gpu)) != 0) flow::lose_track(gpu);
@@ -388,6 +388,7 @@ void start_over_in_child() {
   forget_credits();
   waits::start_over_in_child();
   forget_graphs_in_child();
+  forget_gpus_in_child();
   word.store(0, std::memory_order_relaxed);
   // The kernel may or may not have kept the registration.
   barrier.store(Barrier::unknown, std::memory_order_relaxed);

@@ -49,8 +49,8 @@ struct Call {
   bool submits = true;  // false: it wants the memory to be there, and names no stream
   // What it names beside the stream's GPU; looked at where a process has several (ADR 29).
   CUdeviceptr memory[2] = {};
-  bool names_many = false;  // more than fits there
-  bool launches_graph = false;
+  bool names_many = false;      // more than fits there
+  CUgraphExec graph = nullptr;  // that it launches
   // Contexts that it says it is for, beside its stream.
   CUcontext contexts[2] = {};
   // By one call on several GPUs. The stream is that of the first.
@@ -58,7 +58,7 @@ struct Call {
   unsigned launch_count = 0;
 
   bool names_memory() const {
-    return memory[0] != 0 || memory[1] != 0 || names_many || launches_graph;
+    return memory[0] != 0 || memory[1] != 0 || names_many || graph != nullptr;
   }
 };
 

@@ -77,7 +77,7 @@ struct CallStream {
         find_memory(call, &argument->memcpy.copyParams);
       if (argument->type == CU_GRAPH_NODE_TYPE_MEMSET) name(argument->memset.dst);
     } else if constexpr (std::is_same_v<Argument, CUgraphExec>) {
-      call.launches_graph = call.submits;
+      if (call.submits) call.graph = argument;
     }
   }
 

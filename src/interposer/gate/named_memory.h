@@ -13,13 +13,12 @@ namespace nvs::interposer::gate {
 // The GPUs whose memory a call names and that can move, one bit each.
 std::uint32_t owners_named_by(const Call& call);
 
-// A call adds to a graph what will be done on `gpu` when that is launched; -1: nobody knows where.
-// Launches name all memory from then on, if some of this is another GPU's.
-void note_in_graph(std::uint32_t owners, int gpu);
+// The one whose movable memory this is, as a bit; 0: none.
+std::uint32_t owner_of(CUdeviceptr address);
 
 // The call is inside, and about to be made: what `gpu` is given uses this memory.
 void note_submitted(std::uint32_t owners, int gpu);
 
-void forget_graphs_in_child();
+void forget_gpus_in_child();
 
 }  // namespace nvs::interposer::gate

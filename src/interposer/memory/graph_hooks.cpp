@@ -2,6 +2,7 @@
 // Hooks: graphs with memory nodes, from the node to the end of the last who can launch it. Nodes
 // that are described by one structure for all types are in events/event_hooks.cpp.
 #include "interposer/gate/gated_call.h"
+#include "interposer/gate/graph_gpus.h"
 #include "interposer/memory/graph_memory.h"
 #include "interposer/session/memory.h"
 
@@ -10,10 +11,15 @@ namespace {
 
 template <Row row, class... Arguments>
 CUresult instantiate(CUgraphExec* exec, CUgraph graph, Arguments... arguments) {
-  if (!graphs::is_any()) return GatedCall<row>::call(exec, graph, arguments...);
+  const auto native = [&] {
+    const CUresult result = GatedCall<row>::call(exec, graph, arguments...);
+    if (result == CUDA_SUCCESS && exec != nullptr) gate::graph_instantiated(graph, *exec);
+    return result;
+  };
+  if (!graphs::is_any()) return native();
   if (!graphs::may_be_instantiated(graph)) return CUDA_ERROR_OUT_OF_MEMORY;
   const graphs::Promise promise = graphs::take_room_for(graph);
-  const CUresult result = GatedCall<row>::call(exec, graph, arguments...);
+  const CUresult result = native();
   if (result == CUDA_SUCCESS && exec != nullptr) {
     graphs::instantiated(graph, *exec, promise);
   } else {
@@ -99,6 +105,7 @@ CUresult cuGraphDestroy(CUgraph hGraph) {
   return destroy_graph(hGraph, [&] { return real<Row::cuGraphDestroy>()(hGraph); });
 }
 CUresult cuGraphExecDestroy(CUgraphExec hGraphExec) {
+  interposer::gate::graph_ends(hGraphExec);
   return destroy_graph(hGraphExec, [&] { return real<Row::cuGraphExecDestroy>()(hGraphExec); });
 }
 

@@ -116,6 +116,54 @@ CUresult by_node(const Pair& gpus, CUdeviceptr there, CUdeviceptr here, CUstream
   return gpus.second->cuGraphLaunch(exec, stream);
 }
 
+// Launched in the second GPU's stream, `work` is done on the first one.
+CUgraphExec forked(const Pair& gpus, CUstream stream,
+                   const std::function<CUresult(CUstream)>& work) {
+  CUevent fork = gpus.second.event();
+  gpus.first.make_current();
+  CUevent join = gpus.first.event();
+  CUstream there = gpus.first.stream();
+  gpus.second.make_current();
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  NVS_MUST(gpus.second->cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  NVS_MUST(gpus.second->cuEventRecord(fork, stream));
+  NVS_MUST(gpus.second->cuStreamWaitEvent(there, fork, 0));
+  NVS_MUST(work(there));
+  NVS_MUST(gpus.second->cuEventRecord(join, there));
+  NVS_MUST(gpus.second->cuStreamWaitEvent(stream, join, 0));
+  NVS_MUST(gpus.second->cuStreamEndCapture(stream, &graph));
+  NVS_MUST(gpus.second->cuGraphInstantiateWithFlags(&exec, graph, 0));
+  return exec;
+}
+
+CUresult by_forked_kernel(const Pair& gpus, CUdeviceptr there, CUdeviceptr, CUstream stream) {
+  static const CUgraphExec exec = forked(gpus, stream, [&](CUstream first) {
+    return gpus.first.fill(there, 3, gpus.floats(), first);
+  });
+  return gpus.second->cuGraphLaunch(exec, stream);
+}
+
+CUresult by_kernel_node(const Pair& gpus, CUdeviceptr there, CUdeviceptr, CUstream stream) {
+  static CUgraphExec exec = nullptr;
+  if (exec == nullptr) {
+    CUgraph graph = nullptr;
+    CUgraphNode node = nullptr;
+    float value = 3;
+    std::uint64_t floats = gpus.floats();
+    void* arguments[] = {&there, &value, &floats};
+    CUDA_KERNEL_NODE_PARAMS params{};
+    params.func = gpus.first.function("nvs_fill");
+    params.gridDimX = params.gridDimY = params.gridDimZ = 1;
+    params.blockDimX = params.blockDimY = params.blockDimZ = 1;
+    params.kernelParams = arguments;
+    NVS_MUST(gpus.second->cuGraphCreate(&graph, 0));
+    NVS_MUST(gpus.second->cuGraphAddKernelNode_v2(&node, graph, nullptr, 0, &params));
+    NVS_MUST(gpus.second->cuGraphInstantiateWithFlags(&exec, graph, 0));
+  }
+  return gpus.second->cuGraphLaunch(exec, stream);
+}
+
 const std::map<std::string, Filler> kFillers = {
     {"dtod",
      [](const Pair& gpus, CUdeviceptr there, CUdeviceptr here, CUstream stream) {
@@ -148,6 +196,8 @@ const std::map<std::string, Filler> kFillers = {
     {"rows", by_rows},
     {"graph", by_graph},
     {"node", by_node},
+    {"fork", by_forked_kernel},
+    {"kernel", by_kernel_node},
 };
 
 // Seldom enough that the memory is away each time.
@@ -164,6 +214,30 @@ int calls_late(const Pair& gpus, const Filler& fill) {
     std::this_thread::sleep_for(std::chrono::milliseconds(400));
   }
   gpus.must_hold(there, 3);
+  return 0;
+}
+
+// Graphs that are launched in the second GPU's stream count in the first one's memory, there, far
+// ahead.
+int graphs_ahead(const Pair& gpus, unsigned depth) {
+  gpus.first.make_current();
+  const CUdeviceptr there = gpus.first.filled(gpus.floats(), 0);
+  gpus.second.make_current();
+  CUstream stream = gpus.second.stream();
+  const CUgraphExec exec = forked(gpus, stream, [&](CUstream first) {
+    NVS_MUST(gpus.first.step(there, 1, gpus.floats(), first));
+    return gpus.first.spin(200 * kMs, first);
+  });
+  std::uint64_t steps = 0;
+  while (!told_to_stop()) {
+    for (unsigned i = 0; i < depth; ++i, ++steps) {
+      NVS_MUST(gpus.second->cuGraphLaunch(exec, stream));
+    }
+    NVS_MUST(gpus.second->cuStreamSynchronize(stream));
+    must_be_clean();
+    say_at(steps);
+  }
+  gpus.must_hold(there, static_cast<float>(steps));
   return 0;
 }
 
@@ -268,6 +342,7 @@ int across(int argc, char** argv) {
   const std::string what = argv[1];
   const std::string kind = argc > 2 ? argv[2] : "";
   if (what == "ahead") return copies_ahead(gpus, 50, kind == "peer");
+  if (what == "graphs") return graphs_ahead(gpus, 10);
   if (what == "late") {
     if (kind == "set") gpus.give_access();  // a kernel does it
     return calls_late(gpus, kFillers.at(kind));
