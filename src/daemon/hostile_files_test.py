@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptors that clients send, hold back or take all of, and what many clients of one user may do:
-the daemon and the others go on.
+"""Descriptors that clients send, hold back or take all of, and many clients of one user: the daemon
+and the others go on.
 
 usage: hostile_files_test.py NVSHARE_SCHEDULER [UNITTEST_ARGUMENT...]
 """

@@ -65,10 +65,10 @@ inline constexpr Duration kStallBurst = Duration::from_ms(250);
 inline constexpr std::int64_t kLetInsPerSecond = 20'000;
 inline constexpr Duration kLetInBurst = Duration::from_s(1);
 inline constexpr std::size_t kGatesPerPacket = 32;
-// Messages of one origin, all its connections together: 64 processes may say 500 a second each, which
-// is as much as 1 ms windows of two tenants come to. Beyond that nobody is closed, since each may be
-// honest: its connections are not read for a moment, which is short beside the silence that the core
-// allows whoever drains.
+// Messages of one origin, all its connections together: 64 processes may say 600 a second each, who
+// say fifty in the usual windows. Chunks that move are as many as the bus takes, however many
+// processes have them. Beyond that nobody is closed, since each may be honest: its connections are
+// not read for a moment, which is short beside the silence that the core allows whoever drains.
 inline constexpr std::int64_t kOriginMessagesPerSecond = 10 * kMessagesPerSecond;
 inline constexpr Duration kOriginMessageBurst = Duration::from_ms(500);
 inline constexpr Duration kOriginPause = Duration::from_ms(20);
