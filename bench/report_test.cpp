@@ -222,6 +222,18 @@ TEST(Report, JsonHasNoNumberForWhatIsNone) {
   EXPECT_EQ(object["valid"], false);
 }
 
+TEST(Report, WhatWasNotSeenIsARowThatMissesItsTarget) {
+  Row row = missed();
+  row.value = summarize({kNothingSeen});
+  EXPECT_NE(render_row(row, row.section).find(" - "), std::string::npos);
+  EXPECT_NE(render_row(row, row.section).find("MISSED"), std::string::npos);
+  const nlohmann::json object = nlohmann::json::parse(render_json(kHeading, row));
+  EXPECT_TRUE(object["value"].is_null());
+  EXPECT_TRUE(object["low"].is_null());
+  EXPECT_EQ(object["ok"], false);
+  EXPECT_EQ(object["valid"], true);
+}
+
 TEST(Report, IsAcceptableOnlyIfEachRowIs) {
   TemporaryFile file;
   Report report(kHeading, Format::kJson, file.stream());

@@ -5,13 +5,21 @@
 
 namespace nvs::bench {
 
+namespace {
+
+bool is_missing(const Row& row) { return row.target && std::isnan(row.value.median); }
+
+}  // namespace
+
 bool valid(const Row& row) {
-  return std::isfinite(row.value.median) && row.overrun.value_or(0) <= kOverrunMax;
+  const bool says_something = std::isfinite(row.value.median) || is_missing(row);
+  return says_something && row.overrun.value_or(0) <= kOverrunMax;
 }
 
 Verdict judge(const Row& row) {
   if (!valid(row)) return Verdict::kInvalid;
   if (!row.target) return Verdict::kNone;
+  if (is_missing(row)) return Verdict::kMissed;
   const double value = row.value.median;
   const bool low = row.target->min && value < *row.target->min;
   const bool high = row.target->max && value > *row.target->max;

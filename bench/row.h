@@ -4,6 +4,7 @@
 // simulator that could not keep time makes it invalid.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,10 @@ namespace nvs::bench {
 // A row whose measurement ran on a simulator that was later than this share of its modelled time
 // says nothing.
 inline constexpr double kOverrunMax = 0.01;
+
+// The value of what there was nothing of to be measured: no exchange, no request. Its target is
+// missed, for a row that is not there fails no check.
+inline constexpr double kNothingSeen = std::numeric_limits<double>::quiet_NaN();
 
 // A bound that is not set is open.
 struct Target {

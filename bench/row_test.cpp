@@ -41,8 +41,14 @@ TEST(Row, LatenessOfTheSimulatorMakesARowInvalid) {
 TEST(Row, WhatIsNoNumberIsInvalid) {
   EXPECT_EQ(judge(row_of(std::numeric_limits<double>::infinity(), std::nullopt)),
             Verdict::kInvalid);
-  EXPECT_EQ(judge(row_of(std::numeric_limits<double>::quiet_NaN(), within(2, 1))),
-            Verdict::kInvalid);
+  EXPECT_EQ(judge(row_of(kNothingSeen, std::nullopt)), Verdict::kInvalid);
+}
+
+TEST(Row, WhatWasNotSeenMissesItsTarget) {
+  EXPECT_EQ(judge(row_of(kNothingSeen, Target{std::nullopt, 2})), Verdict::kMissed);
+  EXPECT_EQ(judge(row_of(kNothingSeen, Target{2, std::nullopt}, 0.01)), Verdict::kMissed);
+  EXPECT_EQ(judge(row_of(kNothingSeen, within(2, 1), 0.02)), Verdict::kInvalid)
+      << "for want of time";
 }
 
 TEST(Row, OnlyMissedAndInvalidRowsFailACheck) {

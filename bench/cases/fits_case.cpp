@@ -47,13 +47,13 @@ void measure_alone_again(MemoryPart& part, const Plan& plan) {
   const double left_s = leaver.seconds + leaver.verify_seconds;
   const auto first = std::find_if(stayer.points.begin(), stayer.points.end(),
                                   [&](const WorkloadPoint& point) { return point.at_s > left_s; });
+  const char* const its_rate = "its rate from one turn later on, of alone";
   if (first == stayer.points.end()) {
-    part.note("the other one was done before");
+    part.add_unseen(its_rate, "%", kFullSpeed, "the other one was done before");
     return;
   }
   part.add("the other one gets something done after", {first->at_s - left_s}, "s");
-  part.add("its rate from one turn later on, of alone",
-           {100 * stayer.rate_from(left_s + kTurnSeconds) / rate}, "%", kFullSpeed);
+  part.add(its_rate, {100 * stayer.rate_from(left_s + kTurnSeconds) / rate}, "%", kFullSpeed);
 }
 
 }  // namespace

@@ -85,7 +85,9 @@ void MemoryPart::begin_section(const std::string& title) {
 void MemoryPart::add_moved(const MemoryRun& run, std::optional<Target> target) {
   const std::optional<Moved> moved = moved_in(run.holdings);
   if (!moved) {
-    note("no rows of what was moved: the daemon does not say where memory is");
+    const std::string why = "the daemon does not say where memory is";
+    add_unseen("moved out, in all", "GB", target, why);
+    add_unseen("moved in, in all", "GB", target, why);
     return;
   }
   add_bytes("moved out, in all", {machine().nominal_bytes(moved->out)}, target);
@@ -109,6 +111,13 @@ void MemoryPart::add(const std::string& what, const std::vector<double>& values,
   const std::optional<double> overrun =
       machine().simulated() ? std::optional(overrun_) : std::nullopt;
   bench_.report.add({section_, what, summarize(values), unit, facts, target, overrun, facts_word});
+}
+
+// Without a target nothing is lost but a figure.
+void MemoryPart::add_unseen(const std::string& what, const std::string& unit,
+                            std::optional<Target> target, const std::string& why) {
+  note(fmt::format("nothing seen of '{}': {}", what, why));
+  if (target) add(what, {kNothingSeen}, unit, target);
 }
 
 void MemoryPart::show(const std::vector<workloads::Tenant>& ended) {

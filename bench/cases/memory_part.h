@@ -70,6 +70,9 @@ class MemoryPart {
   void add(const std::string& what, const std::vector<double>& values, const std::string& unit,
            std::optional<Target> target = std::nullopt, std::optional<double> facts = std::nullopt,
            const std::string& facts_word = {});
+  // In place of what was to be timed or counted, when there was nothing of it; why is noted.
+  void add_unseen(const std::string& what, const std::string& unit, std::optional<Target> target,
+                  const std::string& why);
   // The runner's table of tenants that ran, above the rows.
   void show(const std::vector<workloads::Tenant>& ended);
 

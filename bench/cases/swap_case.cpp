@@ -18,6 +18,8 @@ constexpr double kTurnSeconds = 1;
 // Both ways together, on the card that the figure was derived for.
 const Target kExchangeRate = {78, std::nullopt};
 constexpr const char* kExchangeCard = "H200";
+constexpr const char* kRate = "rate, both ways together";
+const Target kSome = {1, std::nullopt};
 const Target kCopiedAgain = {std::nullopt, 2};     // percent of what left
 const Target kLatencyBeside = {std::nullopt, 50};  // us, p99
 // What leaves for the first time is copied. Where a part of a tenant's memory can stay, it may be
@@ -61,8 +63,13 @@ void measure_exchanges(MemoryPart& part, double seconds) {
                                        {part.adding_for("tenant 1", kLargeBytes, seconds),
                                         part.adding_for("tenant 2", kLargeBytes, seconds)},
                                        seconds);
+  const bool judged = !part.machine().simulated() &&
+                      part.machine().device_name().find(kExchangeCard) != std::string::npos;
+  const std::optional<Target> rate = judged ? std::optional(kExchangeRate) : std::nullopt;
+  part.add_count("exchanges", {static_cast<double>(exchanges.spans.size())}, "", kSome);
   if (exchanges.spans.empty()) {
-    part.note("no exchange was seen: the daemon gave both tenants windows without one");
+    part.add_unseen(kRate, "GB/s", rate,
+                    "the daemon gave both tenants windows without an exchange");
     return;
   }
   std::vector<double> stalls_s;
@@ -73,17 +80,13 @@ void measure_exchanges(MemoryPart& part, double seconds) {
     bytes.push_back(part.machine().nominal_bytes(bytes_exchanged(exchanges.seen.holdings, span)));
     rates.push_back(bytes.back() * 1e-9 / stalls_s.back());
   }
-  part.add_count("exchanges", {static_cast<double>(stalls_s.size())}, "");
   part.add("nobody runs for", stalls_s, "s");
   if (median(bytes) <= 0) {
-    part.note("no GB/s: the daemon does not say where memory is");
+    part.add_unseen(kRate, "GB/s", rate, "the daemon does not say where memory is");
     return;
   }
-  const bool judged = !part.machine().simulated() &&
-                      part.machine().device_name().find(kExchangeCard) != std::string::npos;
   part.add_bytes("moved, both ways together", bytes);
-  part.add("rate, both ways together", rates, "GB/s",
-           judged ? std::optional(kExchangeRate) : std::nullopt);
+  part.add(kRate, rates, "GB/s", rate);
 }
 
 void measure_reading(MemoryPart& part, double seconds) {
@@ -99,11 +102,13 @@ void measure_reading(MemoryPart& part, double seconds) {
   for (std::size_t i = kFirstLeaves; i < leaves.size(); ++i) {
     percent.push_back(100 * leaves[i].copied / leaves[i].bytes);
   }
+  const char* const what = "copied out again, of what leaves";
   if (percent.empty()) {
-    part.note("its memory did not leave often enough, or the daemon does not say where it is");
+    part.add_unseen(what, "%", kCopiedAgain,
+                    "its memory left too seldom, or the daemon does not say where it is");
     return;
   }
-  part.add_count("copied out again, of what leaves", percent, "%", kCopiedAgain);
+  part.add_count(what, percent, "%", kCopiedAgain);
 }
 
 void measure_latency(MemoryPart& part, double seconds) {
@@ -119,15 +124,19 @@ void measure_latency(MemoryPart& part, double seconds) {
                                        seconds);
   requests.get();
   const nlohmann::json answer = requester.recorded(0, exchanges.spans);
+  const std::optional<Target> p99 =
+      part.machine().simulated() ? std::nullopt : std::optional(kLatencyBeside);
   if (answer.at("count") == 0) {
-    part.note(fmt::format("no request fell into one of {} exchanges", exchanges.spans.size()));
+    part.add_unseen(
+        "p99", "us", p99,
+        fmt::format("no request fell into one of {} exchanges", exchanges.spans.size()));
     return;
   }
   const auto add = [&](const char* what, const char* key, std::optional<Target> target) {
     part.add(what, {answer.at(key).get<double>() * 1e6}, "us", target);
   };
   add("p50", "p50_s", std::nullopt);
-  add("p99", "p99_s", part.machine().simulated() ? std::nullopt : std::optional(kLatencyBeside));
+  add("p99", "p99_s", p99);
   add("longest", "longest_s", std::nullopt);
 }
 
