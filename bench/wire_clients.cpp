@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
@@ -146,6 +147,7 @@ void WireClients::ping_those_due(std::int64_t now) {
     ping.number = next_ping_;
     send(clients_[next_ping_ % clients_.size()], ping);
     ++next_ping_;
+    ++counted_.pings;
   }
 }
 
@@ -170,7 +172,12 @@ void WireClients::handle(Client& client, const void* packet, std::size_t size) {
   if (arrival.fault != wire::Fault::none) {
     throw Failure(fmt::format("a packet of the daemon: {}", wire::text_of(arrival.fault)));
   }
-  if (arrival.type == wire::Type::Open) ++counted_.windows;
+  if (arrival.type == wire::Type::Open) {
+    wire::Open open;
+    if (!wire::decode(packet, size, open)) throw Failure("the daemon sent a wrong Open");
+    // One with the same grant only changes the terms.
+    if (std::exchange(client.grant, open.grant) != open.grant) ++counted_.windows;
+  }
   if (arrival.type == wire::Type::Pong) ++counted_.pongs;
   if (arrival.type == wire::Type::GpuKnown) {
     wire::GpuKnown known;

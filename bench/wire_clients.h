@@ -32,6 +32,7 @@ class WireClients {
 
   struct Counted {
     std::uint64_t windows = 0;  // opened to runners
+    std::uint64_t pings = 0;
     std::uint64_t pongs = 0;
   };
   // Lets the runners run for so long. Throws Failure if the daemon closes a connection.
@@ -50,6 +51,7 @@ class WireClients {
     UniqueFd fd;
     bool runner = false;
     bool gpu_known = false;
+    std::uint64_t grant = 0;  // of its last window
   };
 
   template <class Message>

@@ -20,6 +20,10 @@ constexpr std::size_t kRunners = 16;
 constexpr std::array<std::size_t, 2> kGpuCounts = {1, 8};
 constexpr std::uint64_t kOpenFiles = 3 * kClients;
 const Target kShareOfCore = {std::nullopt, 20};
+// The daemon's longest windows by default. All runners always want one, so that they follow each
+// other without a gap; and each ping has an answer. A busy machine may be late with either.
+constexpr double kWindowSeconds = 0.08;
+constexpr double kServedLeast = 0.5;
 
 Row row(const std::string& what, double value, const char* unit,
         std::optional<Target> target = std::nullopt) {
@@ -41,6 +45,7 @@ void measure(const Bench& bench, std::size_t gpus, double seconds) {
   const WireClients::Counted counted = clients.run(seconds);
   const double elapsed_s = static_cast<double>(now_ns() - start) * 1e-9;
   const double cpu_s = daemon.cpu_seconds() - cpu_before;
+  expect_served(counted, gpus, elapsed_s);
   const std::string where = gpus == 1 ? "on one GPU" : fmt::format("on {} GPUs", gpus);
   bench.report.add(row(where + ", of one core", 100 * cpu_s / elapsed_s, "%", kShareOfCore));
   bench.report.add(
@@ -50,6 +55,17 @@ void measure(const Bench& bench, std::size_t gpus, double seconds) {
 }
 
 }  // namespace
+
+void expect_served(const WireClients::Counted& counted, std::size_t gpus, double elapsed_s) {
+  const double windows = static_cast<double>(gpus) * elapsed_s / kWindowSeconds;
+  if (static_cast<double>(counted.windows) < kServedLeast * windows) {
+    throw Failure(fmt::format("the daemon gave {} windows in {:.1f} s, of about {:.0f}",
+                              counted.windows, elapsed_s, windows));
+  }
+  if (static_cast<double>(counted.pongs) < kServedLeast * static_cast<double>(counted.pings)) {
+    throw Failure(fmt::format("the daemon answered {} of {} pings", counted.pongs, counted.pings));
+  }
+}
 
 void measure_daemon(const Bench& bench, Progress& progress) {
   const Result<std::uint64_t> files = os::raise_open_files();
