@@ -63,13 +63,23 @@ double CappedTenants::solo_rate(std::size_t load, double seconds) {
 
 std::vector<nlohmann::json> CappedTenants::measure(const std::vector<Task>& tasks,
                                                    const QuotaPlan& plan) {
+  return sharing_.on_time([&] { return measure_once(tasks, plan); });
+}
+
+std::vector<nlohmann::json> CappedTenants::measure_once(const std::vector<Task>& tasks,
+                                                        const QuotaPlan& plan) {
   tenants_.set_run_in(plan.settle_s);
-  return sharing_.measure(tenants_, tasks, plan.window_s);
+  return tenants_.together(tasks, sharing_.machine().wall_seconds(plan.window_s));
 }
 
 CappedTenants::Billed CappedTenants::measure_billed(const std::vector<Task>& tasks,
                                                     const QuotaPlan& plan) {
-  auto work = std::async(std::launch::async, [&] { return measure(tasks, plan); });
+  return sharing_.on_time([&] { return measure_billed_once(tasks, plan); });
+}
+
+CappedTenants::Billed CappedTenants::measure_billed_once(const std::vector<Task>& tasks,
+                                                         const QuotaPlan& plan) {
+  auto work = std::async(std::launch::async, [&] { return measure_once(tasks, plan); });
   const double from_s = plan.settle_s + kInsideSeconds;
   const double wall_s = sharing_.machine().wall_seconds(1);
   const std::int64_t begin = now_ns();

@@ -47,6 +47,9 @@ class CappedTenants {
   double solo_rate(std::size_t load, double seconds);
   // What the tasks get done in a window, once they have been at it for a while.
   std::vector<nlohmann::json> measure(const std::vector<Task>& tasks, const QuotaPlan& plan);
+  // The same, but not again if the simulator was late: for what is one measurement with something
+  // else, and would not fit that any more.
+  std::vector<nlohmann::json> measure_once(const std::vector<Task>& tasks, const QuotaPlan& plan);
   // The same, and what the first tenant was billed, in percent of the window: time that it held the
   // GPU, with or without work on it.
   struct Billed {
@@ -60,6 +63,7 @@ class CappedTenants {
 
  private:
   nlohmann::json status_of(std::size_t tenant) const;
+  Billed measure_billed_once(const std::vector<Task>& tasks, const QuotaPlan& plan);
 
   Sharing& sharing_;
   Tenants tenants_;
