@@ -51,5 +51,13 @@ TEST(Shares, AreJudgedByTheOneFarthestFromEqual) {
   EXPECT_DOUBLE_EQ(pair_case::farthest_from_equal({100, 110, 90, 60}), 100.0 / 3);
 }
 
+TEST(Shares, RoundsThatMakeUpForEachOtherShowInTheWorst) {
+  pair_case::Shares shares;
+  shares.add_round({5, 3});
+  shares.add_round({3, 5});
+  EXPECT_DOUBLE_EQ(shares.farthest_in_all(), 0);
+  EXPECT_DOUBLE_EQ(shares.farthest_in_one_round(), 25);
+}
+
 }  // namespace
 }  // namespace nvs::bench

@@ -3,6 +3,8 @@
 // it, so each is loaded once and works when it is its turn.
 #include <array>
 #include <memory>
+#include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -78,15 +80,12 @@ class PythonPairs {
 
   static void together(Run& run, Processes& processes, std::size_t count, double seconds,
                        double alone) {
-    run.work.resize(count);
     const double at = unix_seconds() + kReadySeconds;
     for (std::size_t i = 0; i < count; ++i) processes[i]->start(seconds, at);
-    double total = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const double rate = processes[i]->finish();
-      total += rate;
-      run.work[i] += rate;
-    }
+    std::vector<double> rates;
+    for (std::size_t i = 0; i < count; ++i) rates.push_back(processes[i]->finish());
+    const double total = std::accumulate(rates.begin(), rates.end(), 0.0);
+    run.shares.add_round(std::move(rates));
     run.percent.push_back(100 * total / alone);
   }
 
