@@ -33,7 +33,7 @@ class MessagesTest : public ::testing::Test {
     if (verdict || !type) return verdict;
     effects_.clear();
     const Messages::Sender sender{session_, tenant_, peer_, let_ins_};
-    return messages.take(kNow, sender, *type, &packet, sizeof packet, effects_);
+    return messages.take(now_, sender, *type, &packet, sizeof packet, effects_);
   }
   static wire::UseGpu use(std::uint32_t ordinal, std::uint8_t uuid, std::uint32_t flags = 0) {
     wire::UseGpu message;
@@ -60,6 +60,8 @@ class MessagesTest : public ::testing::Test {
   }
 
   static constexpr core::ClientId kSibling{7};
+  // The core hears each of those, at twice the rate that the daemon passes on.
+  static constexpr Duration kBetweenStalls = core::kLetInEvery;
 
   Node node_{Options{}, {}, kNow};
   HostPool host_{{}, nullptr, {}, nullptr};
@@ -70,6 +72,7 @@ class MessagesTest : public ::testing::Test {
   Session session_{core::ClientId{1}, std::move(daemon_end_), kNow};
   core::TenantId tenant_{};
   SharedBudget* let_ins_ = nullptr;
+  Instant now_ = kNow;
   Effects effects_;
 };
 
@@ -164,7 +167,7 @@ TEST_F(MessagesTest, ADrainTellsHowMuchIsLeft) {
 TEST_F(MessagesTest, WhatIsCalledStalledTooOftenLetsNobodyIn) {
   const wire::Stalled stalled = stall();
   int let_in = 0;
-  for (int number = 0; number < kStallsPerSecond; ++number) {
+  for (; now_ < kNow + Duration::from_s(1); now_ = now_ + kBetweenStalls) {
     ASSERT_FALSE(take(stalled)) << "it is no fault";
     if (effects_.empty()) continue;
     const auto* one = only_effect<core::LetOneIn>();
@@ -172,7 +175,8 @@ TEST_F(MessagesTest, WhatIsCalledStalledTooOftenLetsNobodyIn) {
     EXPECT_EQ(one->client, kSibling);
     ++let_in;
   }
-  EXPECT_EQ(let_in, kStallsPerSecond / 4);
+  EXPECT_GE(let_in, kStallsPerSecond);
+  EXPECT_LE(let_in, kStallsPerSecond + kStallsPerSecond / 4);
 }
 
 TEST_F(MessagesTest, WhatAnOriginHasUsedUpLetsNobodyIn) {
@@ -181,8 +185,10 @@ TEST_F(MessagesTest, WhatAnOriginHasUsedUpLetsNobodyIn) {
   const wire::Stalled stalled = stall();
   ASSERT_FALSE(take(stalled));
   EXPECT_NE(only_effect<core::LetOneIn>(), nullptr) << "it has two, which is what this costs";
+  now_ = now_ + kBetweenStalls;
   ASSERT_FALSE(take(stalled));
   EXPECT_NE(only_effect<core::LetOneIn>(), nullptr) << "and may owe the last";
+  now_ = now_ + kBetweenStalls;
   ASSERT_FALSE(take(stalled));
   EXPECT_TRUE(effects_.empty());
 }
