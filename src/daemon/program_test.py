@@ -310,11 +310,15 @@ class Endings(DaemonCase):
         daemon.wait_for_log("a process has come")
         program.kill()
         daemon.wait_for_log("a process has ended")
-        # Once it waits for something, a signal ends that, and it looks at the time before it looks
-        # at who has come.
-        state = pathlib.Path(f"/proc/{daemon.process.pid}/stat")
-        while state.read_text("ascii").rpartition(")")[2].split()[0] != "S":
+        # Once its event loop waits, a signal ends that, and it looks at the time before it looks at
+        # who has come. Where it waits is told in words or, to some, as 0.
+        process = pathlib.Path(f"/proc/{daemon.process.pid}")
+        waits = False
+        while not waits:
             os.sched_yield()
+            is_asleep = (process / "stat").read_text("ascii").rpartition(")")[2].split()[0] == "S"
+            place = (process / "wchan").read_text("ascii")
+            waits = is_asleep and ("poll" in place or place in ("", "0"))
         daemon.process.send_signal(signal.SIGSTOP)
         return daemon
 
