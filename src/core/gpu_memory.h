@@ -21,7 +21,9 @@ struct Turn {
   std::optional<Instant> began;           // nothing while somebody is still to come in
   Duration length;                        // as it was last reckoned
   Duration round;                         // until everybody has had one; only where there are caps
-  std::array<int, kPriorities> passed{};  // turns in which a class waited and nobody of it came in
+  // For how much of turns, in millionths, a class has waited and nobody of it came in.
+  std::array<std::int64_t, kPriorities> passed{};
+  Instant passed_since;  // when that was last counted
 
   // What is learnt from changes of turns.
   std::uint64_t rate = kSwapRate;  // bytes a second

@@ -42,8 +42,8 @@ void decide(Gpu& gpu, Division& division, Instant now) {
   }
   const bool renews = !had_turn || changes.sent_out;
   const bool changed = ends ? changes.any() : renews && !changes.came_in.empty();
-  // A turn that nobody needs any more is over for whoever was passed over, however short it was.
-  if (ends || (memory.tight && changed)) count_passed(gpu, changes.came_in);
+  // A turn that nobody needs any more counts for whoever is passed over, as far as it went.
+  if (ends || (memory.tight && changed)) count_passed(gpu, changes.came_in, now);
   if (memory.tight && changed) change_turn(gpu, now);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <tuple>
+#include <utility>
 
 #include "core/choice.h"
 #include "core/residency.h"
@@ -16,6 +17,7 @@ constexpr std::uint64_t kRateMax = 200'000'000'000;
 // Less says nothing about the rate.
 constexpr std::uint64_t kBytesToLearnFrom = 4 * kMemoryStep;
 
+constexpr std::int64_t kWholeTurn = 1'000'000;
 constexpr std::array<int, kPriorities> kPassedMax = {kTurnsPassedLow, kTurnsPassedNormal, 0};
 
 Duration time_to_move(const Gpu& gpu, std::uint64_t bytes) {
@@ -34,7 +36,8 @@ Instant age_of(const Seat& seat) {
 
 bool is_due(const Seat& seat) {
   if (!seat.memory.waits || seat.tenant->priority == Priority::high) return false;
-  return seat.gpu->memory.turn.passed[class_of(seat)] >= kPassedMax[class_of(seat)];
+  const std::size_t index = class_of(seat);
+  return seat.gpu->memory.turn.passed[index] >= kPassedMax[index] * kWholeTurn;
 }
 
 int rank_of(const Seat& seat, Occasion occasion, Instant now) {
@@ -197,7 +200,10 @@ void begin_turn(Gpu& gpu, Instant now) {
   turn.began = now;
 }
 
-void count_passed(Gpu& gpu, const std::vector<Seat*>& came_in) {
+void count_passed(Gpu& gpu, const std::vector<Seat*>& came_in, Instant now) {
+  Turn& turn = gpu.memory.turn;
+  const Duration had = std::min(now - std::exchange(turn.passed_since, now), turn.length);
+  const std::int64_t part = had.ns() / (turn.length.ns() / kWholeTurn);
   std::array<bool, kPriorities> waits{};
   std::array<bool, kPriorities> came{};
   for (const Seat* seat : gpu.memory.seats) {
@@ -205,8 +211,7 @@ void count_passed(Gpu& gpu, const std::vector<Seat*>& came_in) {
   }
   for (const Seat* seat : came_in) came[class_of(*seat)] = true;
   for (std::size_t i = 0; i < waits.size(); ++i) {
-    int& passed = gpu.memory.turn.passed[i];
-    passed = waits[i] && !came[i] ? passed + 1 : 0;
+    turn.passed[i] = waits[i] && !came[i] ? turn.passed[i] + part : 0;
   }
 }
 

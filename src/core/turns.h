@@ -35,8 +35,9 @@ bool is_turn_over(const Gpu& gpu, Instant now);
 void change_turn(Gpu& gpu, Instant now);
 // Begins the turn if all that were to come in are there.
 void begin_turn(Gpu& gpu, Instant now);
-// At the end of a turn, once it is decided who is in: which classes were passed over.
-void count_passed(Gpu& gpu, const std::vector<Seat*>& came_in);
+// When others come in, once it is decided who is in: which classes were passed over, and for how
+// much of a turn.
+void count_passed(Gpu& gpu, const std::vector<Seat*>& came_in, Instant now);
 
 // For the stall of a change: a window has ended, or opened.
 void note_window_ended(Gpu& gpu, Instant now);

@@ -27,7 +27,7 @@ Checkers make_all_checkers(RunTraits traits) {
   all.push_back(make_faults());
   all.push_back(make_turn_length(traits));
   all.push_back(make_memory_service(traits));
-  all.push_back(make_passed_over());
+  all.push_back(make_passed_over(traits));
   all.push_back(make_busy_loop());
   all.push_back(make_books());
   all.push_back(make_bills());

@@ -35,7 +35,7 @@ std::unique_ptr<Checker> make_memory_service(RunTraits traits);
 std::unique_ptr<Checker> make_needless_closes();
 std::unique_ptr<Checker> make_no_gaps();
 std::unique_ptr<Checker> make_no_needless_moves();
-std::unique_ptr<Checker> make_passed_over();
+std::unique_ptr<Checker> make_passed_over(RunTraits traits);
 std::unique_ptr<Checker> make_priorities();
 std::unique_ptr<Checker> make_serial_turns();
 std::unique_ptr<Checker> make_service_bound();

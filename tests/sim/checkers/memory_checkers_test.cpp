@@ -173,5 +173,31 @@ TEST(MemoryService, FindsWhoWaitsForEver) {
   EXPECT_EQ(begin(17).wait(ms(60'000)).tick({}).complaint(), "") << "it never fits";
 }
 
+// Of higher classes, that have turns one after the other, each for so long.
+TEST(PassedOver, FindsWhoIsKeptFromItsMemory) {
+  const auto passed = [](int turns, Duration each, core::Priority priority) {
+    History history(make_passed_over({}), 1, {core::Mode::automatic, ms(20), ms(500)});
+    history.step(core::CapacitySet{core::GpuId{0}, 16}).join(1);
+    history.holds(1, 0, 0, 12, {allow(1, 1, 0)}).want(1);
+    for (int client : {2, 3}) {
+      history.join(client, client, priority);
+      history.holds(client, 0, 0, 12, {allow(client, 1, 0)});
+    }
+    for (int grant = 1; grant <= turns; ++grant) {
+      const int client = 2 + grant % 2;
+      history.wait(each).holds(client, 1, 12, 0).want(client, {open(client, grant)});
+      history.idle(client, grant, {close(client, grant)}).drained(client, grant);
+      history.holds(client, 1, 0, 12);
+    }
+    return history;
+  };
+  EXPECT_EQ(passed(6, ms(500), core::Priority::high).complaint(), "");
+  expect_complaint(passed(7, ms(500), core::Priority::high), "had turns of 3500000 us");
+  EXPECT_EQ(passed(12, ms(250), core::Priority::high).complaint(), "") << "they count by length";
+  expect_complaint(passed(13, ms(250), core::Priority::high), "tenant 1 waits for memory");
+  expect_complaint(passed(7, ms(5000), core::Priority::high), "had turns of 3500000 us");
+  EXPECT_EQ(passed(100, ms(500), core::Priority::normal).complaint(), "") << "of its own class";
+}
+
 }  // namespace
 }  // namespace nvs::sim

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever waits for memory, and fits, is passed over for so many turns of higher classes and no
-// more, however short they are (ADR-0014). In a turn each of them may come in once.
+// Whoever waits for memory, and fits, is passed over for as long as so many turns of higher classes
+// take and no longer, however short each is (ADR-0014). Those of its own class may come before it.
+// Only where a turn's length was set: else memory_service alone has a bound.
 #include <algorithm>
+#include <array>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,7 +17,7 @@ namespace {
 
 class PassedOver : public Checker {
  public:
-  PassedOver() : Checker("passed_over") {}
+  explicit PassedOver(RunTraits traits) : Checker("passed_over"), traits_(traits) {}
 
   void on_event(const Ledger&, const core::Event& event) override {
     // Another order, or another amount: all waits begin anew.
@@ -29,17 +32,23 @@ class PassedOver : public Checker {
     if (open == nullptr || ledger.slot(open->client, open->gpu) == nullptr) return;
     const core::TenantId comer = ledger.client(open->client)->tenant;
     if (!std::exchange(was_away_[{comer, open->gpu}], false)) return;
-    for (auto& [who, count] : passed_) {
+    const std::optional<Duration> turn = turn_of(ledger.gpu(open->gpu));
+    if (!turn) return;
+    for (auto& [who, passed] : passed_) {
       const auto& [waiter, gpu] = who;
       if (gpu != open->gpu) continue;
-      if (ledger.tenant(waiter).priority < ledger.tenant(comer).priority) ++count;
+      if (ledger.tenant(waiter).priority >= ledger.tenant(comer).priority) continue;
+      passed.span += std::min(ledger.now() - passed.counted, *turn);
+      passed.counted = ledger.now();
     }
   }
 
   void on_settled(const Ledger& ledger, const std::optional<Instant>&) override {
-    std::size_t here = 0;
-    for (const LedgerTenant& tenant : ledger.tenants()) here += tenant.here ? 1 : 0;
-    most_tenants_ = std::max(most_tenants_, here);
+    std::array<std::size_t, core::kPriorities> here{};
+    for (const LedgerTenant& tenant : ledger.tenants()) {
+      if (tenant.here) ++here[static_cast<std::size_t>(tenant.priority)];
+    }
+    for (std::size_t i = 0; i < here.size(); ++i) most_[i] = std::max(most_[i], here[i]);
     for (std::uint32_t index = 0; index < ledger.gpus().size(); ++index) {
       const core::GpuId gpu{index};
       const bool hampered = ledger.is_hampered(gpu) || ledger.is_short(gpu);
@@ -60,13 +69,28 @@ class PassedOver : public Checker {
       passed_.erase(who);
       return;
     }
-    const bool is_low = ledger.tenant(tenant).priority == core::Priority::low;
-    const int turns = is_low ? core::kTurnsPassedLow : core::kTurnsPassedNormal;
-    const std::size_t most = static_cast<std::size_t>(turns + 2) * most_tenants_;
-    const std::size_t passed = passed_[who];
-    if (passed <= most) return;
+    const std::optional<Duration> turn = turn_of(ledger.gpu(gpu));
+    if (!turn) return;
+    const Passed& passed = passed_.try_emplace(who, Passed{ledger.now(), {}}).first->second;
+    const core::Priority priority = ledger.tenant(tenant).priority;
+    const int turns =
+        priority == core::Priority::low ? core::kTurnsPassedLow : core::kTurnsPassedNormal;
+    const auto peers = static_cast<std::int64_t>(most_[static_cast<std::size_t>(priority)]);
+    const Duration most = (*turn + change_of(ledger.gpu(gpu))) * ((turns + 2) * peers);
+    if (passed.span <= most) return;
     complain(text(tenant) + " waits for memory of " + text(gpu) + ", and others of a higher class" +
-             " came in " + std::to_string(passed) + " times, of " + std::to_string(most));
+             " had turns of " + text(passed.span) + ", of " + text(most));
+  }
+
+  // A turn begins when what has to move has moved.
+  Duration change_of(const LedgerGpu& gpu) const {
+    const auto us = static_cast<std::int64_t>(gpu.capacity / (traits_.bus_rate / 1'000'000));
+    return gpu.longest_drain + Duration::from_us(us) * 2;
+  }
+
+  static std::optional<Duration> turn_of(const LedgerGpu& gpu) {
+    if (gpu.policy.mode != core::Mode::serial) return gpu.policy.turn;
+    return gpu.policy.turn.value_or(core::kSerialTurn);
   }
 
   static bool has_memory_away(const Ledger& ledger, core::GpuId gpu, core::TenantId tenant) {
@@ -76,13 +100,20 @@ class PassedOver : public Checker {
     });
   }
 
-  std::size_t most_tenants_ = 0;
+  struct Passed {
+    Instant counted;  // until then
+    Duration span;
+  };
+  RunTraits traits_;
+  std::array<std::size_t, core::kPriorities> most_{};  // tenants of each class
   std::map<std::pair<core::TenantId, core::GpuId>, bool> was_away_;
-  std::map<std::pair<core::TenantId, core::GpuId>, std::size_t> passed_;  // of those that wait
+  std::map<std::pair<core::TenantId, core::GpuId>, Passed> passed_;  // of those that wait
 };
 
 }  // namespace
 
-std::unique_ptr<Checker> make_passed_over() { return std::make_unique<PassedOver>(); }
+std::unique_ptr<Checker> make_passed_over(RunTraits traits) {
+  return std::make_unique<PassedOver>(traits);
+}
 
 }  // namespace nvs::sim
