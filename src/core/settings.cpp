@@ -111,6 +111,7 @@ void set_priority(Node& node, Tenant& tenant, Priority priority) {
 }
 
 void set_weight(Node& node, Tenant& tenant, std::uint32_t weight) {
+  if (tenant.weight == weight) return;
   for_each_seat(tenant, [&](Seat& seat) {
     Gpu& gpu = *seat.gpu;
     gpu.account(node.now);
