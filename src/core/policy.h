@@ -96,8 +96,9 @@ inline constexpr Duration kSilenceMax = Duration::from_ms(300);
 // The others wait no longer than this for a drain, however alive the client says it is: a kernel
 // that runs for minutes is sliced by the driver from then on.
 inline constexpr Duration kDrainMax = Duration::from_s(10);
-// A drain that takes no longer than this is nobody's fault: a program may be asleep.
-inline constexpr Duration kDrainFree = Duration::from_ms(50);
+// Others wait for whoever closes without work, and it is served less for what takes longer than
+// this: it takes so long to wake up.
+inline constexpr Duration kDrainFree = Duration::from_ms(1);
 // While a drain stalls one submission may pass another gate of the tenant, and so soon the next
 // one, if what came of it was not told. Clients ask every 20 ms.
 inline constexpr Duration kLetInEvery = Duration::from_ms(5);
