@@ -136,7 +136,7 @@ class HostileRun {
       case 14:
         return DrainRefused{client, gpu, grant};
       case 15:
-        return FoundOpen{client, gpu};
+        return FoundOpen{client, gpu, roll(2) == 0};
       case 16:
         return PrioritySet{tenant, any_priority()};
       case 17:
@@ -168,6 +168,8 @@ class HostileRun {
     // A gang may keep its place on a GPU where it has given all gates up.
     holders_.clear();
     for (const GpuView& gpu : scheduler_.view(now_).gpus) holders_.push_back(gpu.holder);
+    const auto* found = std::get_if<FoundOpen>(&event);
+    comes_late_ = found != nullptr && !found->in_time;
     note_said(event);
     scheduler_.step(now_, event, effects_);
     SCOPED_TRACE(text_of_step(now_, event, effects_));
@@ -275,8 +277,8 @@ class HostileRun {
   void check(const CloseWindow& it) {
     Gate& gate = need(it.client, it.gpu);
     // One that was found open, or is loose, runs beside the others; nobody waits for its answer
-    // once it has refused.
-    if (gate.state == Gate::State::let_go) late_.insert({it.client, it.gpu});
+    // once it has refused, or if it came late.
+    if (gate.state == Gate::State::let_go || comes_late_) late_.insert({it.client, it.gpu});
     EXPECT_NE(gate.state, Gate::State::told) << "closed twice";
     newest_ = std::max(newest_, it.grant);
     gate = {Gate::State::told, it.grant, now_, now_, false};
@@ -302,6 +304,7 @@ class HostileRun {
   std::map<ClientId, TenantId> tenant_of_;
   std::map<Key, Gate> gates_;
   std::set<Key> late_;
+  bool comes_late_ = false;  // the latest event is of one that does
   std::map<GpuId, Mode> modes_;
   std::vector<std::optional<TenantId>> holders_;  // before the latest step
   GrantId newest_{};

@@ -84,7 +84,8 @@ class Handler {
     Gpu& gpu = *seat.gpu;
     // Others may have run without a daemon too, and be here in a moment.
     gpu.presence.expect(node_.now);
-    if (gpu.open != nullptr && is_kept(*gpu.open)) end_window_here(node_, *gpu.open);
+    const bool is_in_the_way = gpu.open != nullptr && is_kept(*gpu.open);
+    if (event.in_time && is_in_the_way) end_window_here(node_, *gpu.open);
     const bool free = !gpu.has_windows() || (gpu.holders.empty() && gpu.reserved == nullptr);
     const bool may_hold = free && !lacks_quota(seat);
     if (seat.tenant->paused || seat.hold == Hold::closing ||

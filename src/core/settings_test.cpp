@@ -184,6 +184,23 @@ TEST(FoundOpen, WhoeverComesLateIsClosedButNotWaitedFor) {
   EXPECT_GE(node.opened(3), 1) << "and served like any other from then on";
 }
 
+// A turn of serial mode outlasts a pause: the GPU is free, and kept.
+TEST(FoundOpen, WhoeverComesLateTakesNoPlaceThatIsKept) {
+  for (const bool in_time : {false, true}) {
+    SimNode node(1, {Mode::serial, Duration::from_ms(20), Duration::from_s(5)});
+    node.join(1, 1);
+    node.join(2, 2);
+    node.want(1);
+    node.pass_ms(1000);
+    node.drained(1);
+    node.pass_ms(10);
+    node.found_open(2, 0, in_time);
+    EXPECT_EQ(node.is_open(2), in_time);
+    node.want(1);
+    EXPECT_EQ(node.is_open(1), !in_time);
+  }
+}
+
 TEST(FoundOpen, WhoeverComesLateToAFreeGpuGoesOn) {
   SimNode node;
   node.join(1, 1);

@@ -277,6 +277,8 @@ void Ledger::on(const core::FoundOpen& event) {
   if (slot == nullptr || slot->gate != Slot::Gate::closed) return;
   slot->gate = Slot::Gate::open;
   slot->found = true;
+  // Nobody waits for one that comes late, as for one that did not answer.
+  slot->given_up = !event.in_time;
   gpus_[core::index_of(event.gpu)].found = now_;
   quota_.need_account(client(event.client)->tenant, event.gpu);
   gpus_[core::index_of(event.gpu)].open.push_back(event.client);

@@ -53,7 +53,8 @@ struct Slot {
   bool loose = false;     // refused a drain
   bool stalled = false;   // its drain gets nowhere
   bool let_in = false;    // closed, and somebody was let in; what came of it is not known yet
-  bool given_up = false;  // was silent too long after CloseWindow, and has not drained since
+  // Was silent too long after CloseWindow, or found open late, and has not drained since.
+  bool given_up = false;
   core::GrantId grant{};
   core::WindowTerms terms;
   Instant closing_since;

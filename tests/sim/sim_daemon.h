@@ -96,6 +96,7 @@ class SimDaemon {
   std::vector<std::uint32_t> client_process_;  // by client
   std::vector<std::uint32_t> tenant_number_;   // by core::TenantId
   std::vector<Pending> pending_;               // came while it was held up
+  Instant started_;
   bool stalled_ = false;
   std::optional<Instant> armed_;
   std::uint64_t life_ = 0;
