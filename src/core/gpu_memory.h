@@ -18,9 +18,9 @@ struct Seat;
 // Those that are in have a turn; then others come in.
 struct Turn {
   std::uint64_t number = 0;
-  std::optional<Instant> began;           // nothing while somebody is still to come in
-  Duration length;                        // as it was last reckoned
-  Duration round;                         // until everybody has had one; only where there are caps
+  std::optional<Instant> began;  // nothing while somebody is still to come in
+  Duration length;               // as it was last reckoned
+  Duration round;                // until everybody has had one; only where there are caps
   // For how much of turns, in millionths, a class has waited and nobody of it came in.
   std::array<std::int64_t, kPriorities> passed{};
   Instant passed_since;  // when that was last counted

@@ -48,11 +48,11 @@ struct Slot {
   Gate gate = Gate::closed;
   bool wants = false;
   bool idle = false;
-  bool found = false;     // open since before the daemon started
-  bool adopted = false;   // the window that it was found with got a grant
-  bool loose = false;     // refused a drain
-  bool stalled = false;   // its drain gets nowhere
-  bool let_in = false;    // closed, and somebody was let in; what came of it is not known yet
+  bool found = false;    // open since before the daemon started
+  bool adopted = false;  // the window that it was found with got a grant
+  bool loose = false;    // refused a drain
+  bool stalled = false;  // its drain gets nowhere
+  bool let_in = false;   // closed, and somebody was let in; what came of it is not known yet
   // Was silent too long after CloseWindow, or found open late, and has not drained since.
   bool given_up = false;
   core::GrantId grant{};
