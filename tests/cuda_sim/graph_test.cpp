@@ -226,6 +226,32 @@ TEST(Graph, KernelsRunOnTheGpuWhereTheyWereAdded) {
   });
 }
 
+TEST(Graph, NoUpdateMovesAKernelToAnotherGpu) {
+  SimMachine machine(Environment{{"NVSHARE_SIM_GPUS", "2"}});
+  run_process(machine, [](Line&) {
+    const Gpu second(1);
+    const CUdeviceptr there = second.filled(kGraphFloats, 0);
+    const Gpu first(0);
+    const CUdeviceptr here = first.filled(kGraphFloats, 0);
+    GraphMaker maker(first);
+    const CUgraphNode node = maker.kernel({}, "nvs_step", here, 1.0F, kGraphFloats);
+    CUgraphExec exec = instantiate(first, maker.graph());
+    GraphMaker other(first);
+    const CUgraphNode elsewhere =
+        other.kernel_of(second, {}, "nvs_step", there, 1.0F, kGraphFloats);
+    CUDA_KERNEL_NODE_PARAMS params{};
+    NVS_MUST(first->cuGraphKernelNodeGetParams_v2(elsewhere, &params));
+    EXPECT_EQ(first->cuGraphExecKernelNodeSetParams_v2(exec, node, &params),
+              CUDA_ERROR_INVALID_VALUE);
+    CUgraphExecUpdateResultInfo info{};
+    EXPECT_EQ(first->cuGraphExecUpdate_v2(exec, other.graph(), &info),
+              CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+    EXPECT_EQ(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE);
+    launch(first, exec, first.stream(), 3);
+    EXPECT_EQ(first.read(here, 1).front(), 3);
+  });
+}
+
 TEST(Graph, ACaptureThatGoesOnOnAnotherGpuRunsThere) {
   SimMachine machine(Environment{{"NVSHARE_SIM_GPUS", "2"}});
   run_process(machine, [](Line&) {

@@ -65,6 +65,13 @@ bool can_be_disabled(const GraphNode& node) {
          std::holds_alternative<MemsetWork>(node.work);
 }
 
+// No update moves a kernel to another context, and so to another GPU.
+bool same_context(const Work& ours, const Work& theirs) {
+  const auto* mine = std::get_if<KernelWork>(&ours);
+  const auto* other = std::get_if<KernelWork>(&theirs);
+  return mine == nullptr || other == nullptr || mine->context == other->context;
+}
+
 template <class W, class F>
 CUresult change(CUgraphExec exec_handle, CUgraphNode node_handle, const void* params, F&& make) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -75,6 +82,7 @@ CUresult change(CUgraphExec exec_handle, CUgraphNode node_handle, const void* pa
   if (node == nullptr || !std::holds_alternative<W>(node->work)) return CUDA_ERROR_INVALID_VALUE;
   Work work;
   if (const CUresult result = make(d, work); result != CUDA_SUCCESS) return result;
+  if (!same_context(node->work, work)) return CUDA_ERROR_INVALID_VALUE;
   node->work = std::move(work);
   return CUDA_SUCCESS;
 }
@@ -116,6 +124,9 @@ CUresult update(CUgraphExec exec_handle, CUgraph graph_handle, CUgraphExecUpdate
     }
     if (!same_edges(*ours[i], *theirs[i], *exec->graph, *graph)) {
       return fail(CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, theirs[i].get());
+    }
+    if (!same_context(ours[i]->work, theirs[i]->work)) {
+      return fail(CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE, theirs[i].get());
     }
   }
   for (std::size_t i = 0; i < ours.size(); ++i) {
