@@ -14,6 +14,7 @@
 #include "interposer/gate/test_gate.h"
 #include "interposer/session/contexts.h"
 #include "interposer/session/memory.h"
+#include "interposer/session/session.h"
 #include "os/linux_calls.h"
 
 namespace nvs::interposer {
@@ -126,7 +127,7 @@ class GraphsOnGpus : public SeveralGpus {
  protected:
   void SetUp() override {
     SeveralGpus::SetUp();
-    session::memory_announces(0);
+    use_gpus(3);
     gate::several = 1;
     set_real_for_test<Row::cuGraphLaunch>(&succeed);
     set_real_for_test<Row::cuGraphGetNodes>(
@@ -174,6 +175,12 @@ class GraphsOnGpus : public SeveralGpus {
     SeveralGpus::TearDown();
   }
 
+  static void use_gpus(int count) {
+    session::start_over_in_child();
+    for (int gpu = 0; gpu < 3; ++gpu) contexts::created(context_on(gpu), gpu);
+    for (int gpu = 0; gpu < count; ++gpu) session::gpu_used(gpu);
+    session::memory_announces(0);
+  }
   static FakeNode kernel(CUcontext context) { return {CU_GRAPH_NODE_TYPE_KERNEL, context, {}, 0}; }
   static void make(std::vector<FakeNode> nodes) {
     gate::graph_instantiated(reinterpret_cast<CUgraph>(&nodes), kExec);
@@ -229,6 +236,14 @@ TEST_F(GraphsOnGpus, WhatIsNotKnownMayWorkAnywhere) {
     make({kernel(context_on(0)), node});
     EXPECT_TRUE(needs(2)) << node.type;
   }
+}
+
+TEST_F(GraphsOnGpus, WhereOneIsUsedNobodyLooksIntoThem) {
+  use_gpus(1);
+  make({kernel(kUnknown)});
+  use_gpus(3);
+  EXPECT_TRUE(needs(0));
+  EXPECT_FALSE(needs(1));
 }
 
 TEST_F(GraphsOnGpus, AHandleThatIsGivenAnewIsAnotherGraph) {
