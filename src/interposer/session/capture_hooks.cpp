@@ -61,7 +61,10 @@ CUresult end_through(CUstream stream, CUgraph* graph, Call call) {
                        ask(stream, &status) == CUDA_SUCCESS &&
                        status != CU_STREAM_CAPTURE_STATUS_NONE;
   if (goes_on) return result;
-  const captures::Number number = captures::ended(stream, context_of(stream));
+  // Asked of nothing that another thread may destroy by now.
+  CUcontext current = nullptr;
+  if (is_default(stream)) current = context_of(stream);
+  const captures::Number number = captures::ended(stream, current);
   if (memory::graphs::is_any()) {
     const bool is_made = result == CUDA_SUCCESS && graph != nullptr;
     memory::graphs::capture_ended(number, is_made ? *graph : nullptr);

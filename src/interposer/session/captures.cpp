@@ -7,6 +7,7 @@
 #include "interposer/gate/gate.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/resolve/libc.h"
+#include "interposer/resolve/thread_number.h"
 #include "interposer/session/drain.h"
 #include "os/futex_lock.h"
 #include "os/linux_calls.h"
@@ -16,8 +17,8 @@ namespace {
 
 constinit os::FutexLock lock;  // guards everything below
 struct Capture {
-  CUstream stream;  // null: none
-  int thread;       // whose stream it is, where each one has its own
+  CUstream stream;       // null: none
+  std::uint64_t thread;  // whose stream it is, where each one has its own; else 0
   CUcontext context;
   Number number;
   CUgraph graph;  // that it makes; null: the program's own, or not known
@@ -57,7 +58,9 @@ void forget_graph(CUgraph graph) {
   }
 }
 
-int thread_of(CUstream stream) { return stream == CU_STREAM_PER_THREAD ? os::thread_id() : 0; }
+std::uint64_t thread_of(CUstream stream) {
+  return stream == CU_STREAM_PER_THREAD ? thread_number() : 0;
+}
 
 // With the lock held.
 Number take_out(Capture& place) {
@@ -91,7 +94,7 @@ void begins() {
 void begun(CUstream stream, CUcontext context, CUresult result, CUgraph graph) {
   const libc::NoCancel no_cancel;
   if (result != CUDA_SUCCESS) return not_begun();
-  const int thread = thread_of(stream);
+  const std::uint64_t thread = thread_of(stream);
   const os::FutexGuard guard(lock);
   forget_graph(graph);
   for (Capture& place : table) {
@@ -104,7 +107,7 @@ void begun(CUstream stream, CUcontext context, CUresult result, CUgraph graph) {
 
 Number ended(CUstream stream, CUcontext context) {
   const libc::NoCancel no_cancel;
-  const int thread = thread_of(stream);
+  const std::uint64_t thread = thread_of(stream);
   Number number = Number::none;
   {
     const os::FutexGuard guard(lock);
