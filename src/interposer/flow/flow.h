@@ -25,10 +25,10 @@ struct Room {
   bool counted;           // mark() must follow the submission
 };
 Room ask(int gpu, CUstream stream, std::uint64_t kind);
-// Whoever asked has lost patience: what runs may wait for what is kept waiting. Until something
-// ends, what is known is not asked to wait any more, nor is anything once several have waited in
-// vain; as long as less than that is queued behind it.
-void waited_in_vain(int gpu);
+// Whoever asked has lost patience, and nothing has ended since: what runs may wait for what is kept
+// waiting. Until something ends, what is known is not asked to wait any more, nor is anything once
+// several have waited in vain; as long as less than that is queued behind it.
+void waited_in_vain(int gpu, std::int64_t since_ns);
 inline constexpr int kVainMax = 10;
 inline constexpr std::int64_t kQueuedInVain_ns = 500'000'000;
 // Counts a submission without asking. False: there is no bound.

@@ -16,7 +16,8 @@ namespace {
 class RoomInVain : public flow::BoundedTest {
  protected:
   static constexpr std::uint64_t kHeld = 1;
-  static constexpr std::uint64_t kUnknown = 2;
+  static constexpr std::uint64_t kHeldNext = 2;
+  static constexpr std::uint64_t kUnknown = 3;
   static constexpr int kMany = 2 * flow::kQueuedInVain_ns / flow::kFirstGuess_ns;
   static constexpr int kFew = 10;
   // Of a first guess, from its submission on.
@@ -50,29 +51,44 @@ class RoomInVain : public flow::BoundedTest {
     }
   }
   // Behind work that does not end, until there is no more room.
-  static void fill(std::uint64_t kind) {
+  static void fill(std::uint64_t kind, std::uint64_t held = kHeld) {
     flow::fake_events.complete = false;
-    EXPECT_TRUE(submit(kHeld));
+    EXPECT_TRUE(submit(held));
     while (submit(kind)) {
     }
   }
-  static void fill_and_be_late(std::uint64_t kind) {
-    fill(kind);
+  static void fill_and_be_late(std::uint64_t kind, std::uint64_t held = kHeld) {
+    fill(kind, held);
     os::sleep_ns(kLate_ns);
     while (submit(kind)) {
     }
     EXPECT_LE(look().remaining_ns, 2 * kBound_ns);
   }
+  static void wait_in_vain() { flow::waited_in_vain(0, clock_ns()); }
 };
 
 TEST_F(RoomInVain, OneHasWaitedForAllUntilSomethingEnds) {
   const std::uint64_t known = known_kind();
   fill_and_be_late(known);
-  flow::waited_in_vain(0);
+  wait_in_vain();
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(submit(known));
   flow::fake_events.complete = true;
-  EXPECT_TRUE(submit(kHeld));
-  fill_and_be_late(known);
+  EXPECT_TRUE(look().done);
+  fill_and_be_late(known, kHeldNext);
+}
+
+// Other threads took the room.
+TEST_F(RoomInVain, NobodyHasWhereSomethingEndedMeanwhile) {
+  const std::uint64_t known = known_kind();
+  const std::int64_t since_ns = clock_ns();
+  fill(known);
+  flow::fake_events.complete = true;
+  EXPECT_TRUE(look().done);
+  fill_and_be_late(known, kHeldNext);
+  flow::waited_in_vain(0, since_ns);
+  EXPECT_FALSE(submit(known));
+  wait_in_vain();
+  EXPECT_TRUE(submit(known));
 }
 
 // What it takes may be what keeps it waiting.
@@ -80,7 +96,7 @@ TEST_F(RoomInVain, SeveralHaveToWhereNothingIsKnown) {
   fill_and_be_late(kUnknown);
   for (int i = 0; i < flow::kVainMax; ++i) {
     EXPECT_FALSE(submit(kUnknown));
-    flow::waited_in_vain(0);
+    wait_in_vain();
   }
   EXPECT_TRUE(submit(kUnknown));
 }
@@ -88,7 +104,7 @@ TEST_F(RoomInVain, SeveralHaveToWhereNothingIsKnown) {
 TEST_F(RoomInVain, NotEverythingIsQueuedAllTheSame) {
   const std::uint64_t known = known_kind();
   fill_and_be_late(known);
-  flow::waited_in_vain(0);
+  wait_in_vain();
   while (submit(known)) {
   }
   EXPECT_GE(look().remaining_ns, flow::kQueuedInVain_ns);
@@ -117,7 +133,7 @@ TEST_F(RoomInVain, NorDoesItMatterWhatTheOneThatIsHeldTakes) {
   for (int i = 0; i < kMany; ++i) ASSERT_TRUE(flow::count(0, stream(), kHeld));
   flow::mark(0, stream());
   EXPECT_FALSE(submit(known));
-  flow::waited_in_vain(0);
+  wait_in_vain();
   EXPECT_TRUE(submit(known));
 }
 
@@ -130,7 +146,7 @@ TEST_F(RoomInVain, AKernelThatAlwaysTakesAsLongIsWaitedForByAll) {
     }
     const std::int64_t before_ns = clock_ns();
     fill(known);
-    flow::waited_in_vain(0);
+    wait_in_vain();
     // As it runs, there is room for a few.
     int made = 0;
     while (made < kMany && submit(known)) ++made;

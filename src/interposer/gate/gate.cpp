@@ -183,10 +183,11 @@ class Visit {
     waits::at_closed_gate(change);
   }
 
-  // It was counted, and then the gate closed before it could be made.
+  // It was counted, or waited for room, and then the gate closed.
   void forget_count() {
     if (counted_) flow::take_back(target_.gpu);
     counted_ = false;
+    asked_since_ns_ = 0;
   }
 
   // Of what is not counted. A copy between GPUs that names no stream is so on one of them, and a
@@ -207,7 +208,7 @@ class Visit {
     // Work that is queued may wait for this very submission.
     if (asked_since_ns_ == 0) asked_since_ns_ = clock_ns();
     if (clock_ns() - asked_since_ns_ > kRoomPatience_ns) {
-      flow::waited_in_vain(target_.gpu);
+      flow::waited_in_vain(target_.gpu, asked_since_ns_);
       counted_ = flow::count(target_.gpu, call_.stream, call_.kind);
       return true;
     }
