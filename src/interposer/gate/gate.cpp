@@ -221,7 +221,9 @@ class Visit {
   bool enter_by_credit(std::uint32_t closed) {
     if (target_.gpu < 0 || !has_credits(closed)) return false;
     mark_.set();
-    if (!take_credits(closed)) {
+    // Another one may have closed before that.
+    const bool closed_since = (word_after_mark() & closed_for_us_ & ~closed) != 0;
+    if (closed_since || !take_credits(closed)) {
       mark_.clear();
       return false;
     }
