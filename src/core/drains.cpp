@@ -63,13 +63,8 @@ bool let_in(Node& node, const Tenant& tenant, Which which) {
 }
 
 bool is_stalled(const Tenant& tenant) {
-  for (const auto& seat : tenant.seats) {
-    if (!seat) continue;
-    for (const Gate* gate : seat->gates) {
-      if (gate->stalled) return true;
-    }
-  }
-  return false;
+  return std::any_of(tenant.seats.begin(), tenant.seats.end(),
+                     [](const auto& seat) { return seat && seat->stalled > 0; });
 }
 
 void ask_again(Node& node, Gate& gate) {
@@ -155,7 +150,7 @@ void on_stalled(Node& node, Gate& gate, GrantId grant) {
   }
   if (!is_asked(gate)) return;
   note_heard(node, gate);
-  gate.stalled = true;
+  node.change(gate, [](Gate& it) { it.stalled = true; });
   // One that drains itself is ahead of those that have drained. If both were let in, it would stay
   // so for ever; but where nobody else waits, its work may depend on its own next.
   if (!let_in(node, *gate.seat->tenant, [](const Gate& it) { return !is_asked(it); })) {

@@ -100,7 +100,7 @@ inline constexpr Duration kDrainMax = Duration::from_s(10);
 // this: it takes so long to wake up.
 inline constexpr Duration kDrainFree = Duration::from_ms(1);
 // While a drain stalls one submission may pass another gate of the tenant, and so soon the next
-// one, if what came of it was not told. Clients ask every 20 ms.
+// one, if what came of it was not told. Clients ask after 20 ms, and then ever more rarely.
 inline constexpr Duration kLetInEvery = Duration::from_ms(5);
 // A tenant that could not drain runs beside the others, and is asked again after this; the wait
 // doubles each time.

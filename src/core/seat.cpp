@@ -96,6 +96,7 @@ void Seat::count(const Gate& gate, int by) {
   add(blocking, gate.state == open || gate.state == closing);
   add(beside, gate.state == loose || gate.state == late);
   add(this->silent, gate.state == GateState::silent);
+  add(stalled, gate.stalled);
 }
 
 std::size_t class_of(const Seat& seat) { return static_cast<std::size_t>(seat.tenant->priority); }

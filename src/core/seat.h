@@ -67,6 +67,7 @@ struct Seat {
   std::uint32_t blocking = 0;  // open or closing: nobody else may run
   std::uint32_t beside = 0;    // open or closing, and left out of account: loose, late
   std::uint32_t silent = 0;
+  std::uint32_t stalled = 0;  // whose drains get nowhere
 
   Hold hold = Hold::none;
   bool waiting = false;   // stands in the GPU's line
