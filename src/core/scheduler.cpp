@@ -251,6 +251,11 @@ std::optional<Duration> Scheduler::credit(TenantId id, GpuId gpu, Instant now) c
   return credit_of(*seat, std::max(node.now, now));
 }
 
+std::uint32_t Scheduler::tenants_on(GpuId id) const {
+  const Gpu* gpu = state_->node.gpu(id);
+  return gpu != nullptr ? gpu->tenants : 0;
+}
+
 std::optional<Instant> Scheduler::next_deadline() const { return state_->node.deadlines.next(); }
 
 NodeView Scheduler::view(Instant now) const {

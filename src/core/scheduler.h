@@ -32,6 +32,9 @@ class Scheduler {
   // it comes back. Nothing if it has no cap or has not used the GPU.
   std::optional<Duration> credit(TenantId tenant, GpuId gpu, Instant now) const;
 
+  // Who is on a GPU, as tenants: what a step about its memory costs grows with them.
+  std::uint32_t tenants_on(GpuId gpu) const;
+
   // The state as people want to see it; costs as much as there are tenants.
   NodeView view(Instant now) const;
 

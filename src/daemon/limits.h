@@ -65,11 +65,15 @@ inline constexpr Duration kStallBurst = Duration::from_ms(250);
 inline constexpr std::int64_t kLetInsPerSecond = 20'000;
 inline constexpr Duration kLetInBurst = Duration::from_s(1);
 inline constexpr std::size_t kGatesPerPacket = 32;
-// Messages of one origin, all its connections together: 64 processes may say 600 a second each, who
-// say fifty in the usual windows. Chunks that move are as many as the bus takes, however many
-// processes have them. Beyond that nobody is closed, since each may be honest: its connections are
-// not read for a moment, which is short beside the silence that the core allows whoever drains.
+// Messages of one origin, all its connections together, for each GPU that the sender uses: 64
+// processes may say 600 a second each, who say fifty in the usual windows. Chunks that move are as
+// many as the bus takes, however many processes have them. Beyond that nobody is closed, since each
+// may be honest: its connections are not read for a moment, which is short beside the silence that
+// the core allows whoever drains.
 inline constexpr std::int64_t kOriginMessagesPerSecond = 10 * kMessagesPerSecond;
+// Memory is divided anew among all tenants of a GPU when one of them says what it has: 0.25 us for
+// each of a thousand, where a message takes some 5 us. So many of them count as one more.
+inline constexpr std::uint32_t kTenantsPerMessage = 8;
 inline constexpr Duration kOriginMessageBurst = Duration::from_ms(500);
 inline constexpr Duration kOriginPause = Duration::from_ms(20);
 inline constexpr Duration kPauseLinesApart = Duration::from_s(10);

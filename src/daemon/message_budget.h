@@ -53,11 +53,18 @@ class SharedBudget {
   // Nothing of it is used: it need not be kept in mind.
   bool is_full(Instant now) const { return paid_until_ <= now - burst_; }
   void charge(Instant now, std::size_t count) {
-    const Duration cost = price_ * static_cast<std::int64_t>(count);
-    paid_until_ = std::max(paid_until_, now - burst_) + cost;
+    take(now, price_ * static_cast<std::int64_t>(count));
+  }
+  // One, of somebody who may have as many as the whole for each of so many GPUs.
+  void charge_for(Instant now, std::int64_t gpus) {
+    take(now, price_ / std::max<std::int64_t>(gpus, 1));
   }
 
  private:
+  void take(Instant now, Duration cost) {
+    paid_until_ = std::max(paid_until_, now - burst_) + cost;
+  }
+
   Duration price_;
   Duration burst_;
   Instant paid_until_;

@@ -43,7 +43,9 @@ class Messages {
     Session& session;
     core::TenantId tenant;
     const Peer& peer;
-    SharedBudget* let_ins = nullptr;  // of its origin (Origins::let_ins)
+    // Of its origin (Origins); null: it may do as it likes.
+    SharedBudget* messages = nullptr;
+    SharedBudget* let_ins = nullptr;
   };
   // One packet of that type, as check_packet() found it. Effects are appended; answers are sent,
   // and whether that went well is in Session::output().

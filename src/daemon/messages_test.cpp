@@ -32,7 +32,7 @@ class MessagesTest : public ::testing::Test {
     const Verdict verdict = check_packet(&packet, sizeof packet, type);
     if (verdict || !type) return verdict;
     effects_.clear();
-    const Messages::Sender sender{session_, tenant_, peer_, let_ins_};
+    const Messages::Sender sender{session_, tenant_, peer_, messages_, let_ins_};
     return messages.take(now_, sender, *type, &packet, sizeof packet, effects_);
   }
   static wire::UseGpu use(std::uint32_t ordinal, std::uint8_t uuid, std::uint32_t flags = 0) {
@@ -71,6 +71,7 @@ class MessagesTest : public ::testing::Test {
   TestClient client_{daemon_end_};
   Session session_{core::ClientId{1}, std::move(daemon_end_), kNow};
   core::TenantId tenant_{};
+  SharedBudget* messages_ = nullptr;
   SharedBudget* let_ins_ = nullptr;
   Instant now_ = kNow;
   Effects effects_;
@@ -191,6 +192,24 @@ TEST_F(MessagesTest, WhatAnOriginHasUsedUpLetsNobodyIn) {
   now_ = now_ + kBetweenStalls;
   ASSERT_FALSE(take(stalled));
   EXPECT_TRUE(effects_.empty());
+}
+
+TEST_F(MessagesTest, WordsOfMemoryCostMoreWhereThereAreMany) {
+  SharedBudget messages{1, Duration::from_s(1)};
+  messages_ = &messages;
+  ASSERT_FALSE(take(use(4, 1)));
+  const wire::Holds holds{.ordinal = 4, .resident = 5};
+  ASSERT_FALSE(take(holds));
+  EXPECT_TRUE(messages.is_full(now_)) << "it is alone";
+  for (std::uint32_t i = 0; i < 2 * kTenantsPerMessage; ++i) {
+    const core::ClientId client{100 + i};
+    Tenant tenant;
+    tenant.key = std::to_string(i);
+    node_.join(kNow, client, 101, tenant, {core::Priority::normal}, effects_);
+    node_.step(kNow, core::Wanted{client, core::GpuId{0}}, effects_);
+  }
+  ASSERT_FALSE(take(holds));
+  EXPECT_FALSE(messages.is_open(now_)) << "two, and there was one";
 }
 
 TEST_F(MessagesTest, AnOpenGateIsAdopted) {

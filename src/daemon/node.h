@@ -57,6 +57,7 @@ class Node {
   // Effects are appended.
   void step(Instant now, const core::Event& event, Effects& effects);
   std::optional<Instant> next_deadline() const { return core_.next_deadline(); }
+  std::uint32_t tenants_on(core::GpuId gpu) const { return core_.tenants_on(gpu); }
 
   enum class Origin : std::uint8_t { found, learnt };
   // Nothing if there is no room for it or it is there already; said in the log.

@@ -51,9 +51,13 @@ bool Origins::may_be_read(const std::string& origin, Instant now) const {
   return found == entries_.end() || found->second.messages.is_open(now);
 }
 
-void Origins::count_message(const std::string& origin, Instant now) {
+void Origins::count_message(const std::string& origin, Instant now, std::int64_t gpus) {
+  if (SharedBudget* budget = messages(origin)) budget->charge_for(now, gpus);
+}
+
+SharedBudget* Origins::messages(const std::string& origin) {
   const auto found = entries_.find(origin);
-  if (found != entries_.end()) found->second.messages.charge(now, 1);
+  return found == entries_.end() ? nullptr : &found->second.messages;
 }
 
 SharedBudget* Origins::let_ins(const std::string& origin) {

@@ -33,9 +33,12 @@ class Origins {
   // them are open.
   std::optional<os::ForeignFile::Ticket> take_ticket(const std::string& origin);
 
-  // Whether a message of one of its clients may be taken now, and that one was.
+  // Whether a message of one of its clients may be taken now, and that one was, of a client that
+  // uses so many GPUs.
   bool may_be_read(const std::string& origin, Instant now) const;
-  void count_message(const std::string& origin, Instant now);
+  void count_message(const std::string& origin, Instant now, std::int64_t gpus = 1);
+  // For what a message costs beyond that; null: it is not counted.
+  SharedBudget* messages(const std::string& origin);
   // What its clients may bring about by stalled drains; null: as much as they like.
   SharedBudget* let_ins(const std::string& origin);
 

@@ -91,6 +91,16 @@ TEST_F(OriginsTest, AllItsClientsTogetherAreReadAtABoundedRate) {
             kOriginMessagesPerSecond / 10);
 }
 
+TEST_F(OriginsTest, WhoeverUsesSeveralGpusMaySayAsMuchOfEach) {
+  ASSERT_EQ(origins_.enter("user:1", kLater), Answer::welcome);
+  for (std::int64_t i = 0; i < 8 * kOriginMessagesPerSecond / 2; ++i) {
+    ASSERT_TRUE(origins_.may_be_read("user:1", kLater)) << i;
+    origins_.count_message("user:1", kLater, 8);
+  }
+  origins_.messages("user:1")->charge(kLater, 1);
+  EXPECT_FALSE(origins_.may_be_read("user:1", kLater));
+}
+
 // Each may say a few hundred messages a second, and all at the same moment after a pause.
 TEST_F(OriginsTest, AJobOfManyProcessesIsAlwaysRead) {
   constexpr int kProcesses = 64;

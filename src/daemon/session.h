@@ -57,6 +57,7 @@ class Session {
 
   // False: it has sent more than a client may.
   bool take_message(Instant now) { return budget_.take(now, managed_); }
+  std::int64_t gpus() const { return managed_; }
   // False: it says more often that its drains have stalled than it can be true.
   bool take_stall(Instant now) { return stalls_.take(now, managed_); }
 

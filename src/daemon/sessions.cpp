@@ -142,7 +142,7 @@ void Sessions::read_packet(Connection& connection) {
     if (verdict) return close_for(connection, *verdict);
   }
   os::drop_packet(socket);
-  origins_.count_message(connection.origin, loop_.now());
+  origins_.count_message(connection.origin, loop_.now(), connection.session.gpus());
   if (!connection.session.take_message(loop_.now())) return close_for(connection, kFlood);
   const Verdict verdict = take_packet(connection, packet, moved.bytes, std::move(file));
   if (verdict) return close_for(connection, *verdict);
@@ -177,6 +177,7 @@ Verdict Sessions::take_packet(Connection& connection, const void* packet, std::s
     return shared_.take(sender, *type, packet, size, std::move(file));
   }
   const Messages::Sender sender{connection.session, *connection.tenant, connection.peer,
+                                origins_.messages(connection.origin),
                                 origins_.let_ins(connection.origin)};
   return messages_.take(loop_.now(), sender, *type, packet, size, effects_);
 }
