@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cuda_api/cuda_stream.h"
 #include "interposer/resolve/clock.h"
 #include "interposer/session/test_patience.h"
 
