@@ -277,8 +277,7 @@ void Ledger::on(const core::FoundOpen& event) {
   if (slot == nullptr || slot->gate != Slot::Gate::closed) return;
   slot->gate = Slot::Gate::open;
   slot->found = true;
-  // Nobody waits for one that comes late, as for one that did not answer.
-  slot->given_up = !event.in_time;
+  slot->late = !event.in_time;
   gpus_[core::index_of(event.gpu)].found = now_;
   quota_.need_account(client(event.client)->tenant, event.gpu);
   gpus_[core::index_of(event.gpu)].open.push_back(event.client);
@@ -309,6 +308,8 @@ void Ledger::on(const core::CloseWindow& effect) {
   Slot* slot = slot_of(effect);
   if (slot == nullptr || slot->gate != Slot::Gate::open) return;
   slot->gate = Slot::Gate::closing;
+  // Nobody waits for it, as for one that did not answer.
+  slot->given_up = slot->found && slot->late;
   slot->grant = effect.grant;
   slot->closing_since = slot->heard = now_;
   refresh(client(effect.client)->tenant, effect.gpu);

@@ -49,6 +49,7 @@ struct Slot {
   bool wants = false;
   bool idle = false;
   bool found = false;    // open since before the daemon started
+  bool late = false;     // and that was said long after it had
   bool adopted = false;  // the window that it was found with got a grant
   bool loose = false;    // refused a drain
   bool stalled = false;  // its drain gets nowhere
