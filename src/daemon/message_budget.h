@@ -43,7 +43,7 @@ class StallBudget {
   Instant paid_until_;
 };
 
-// What all connections of one origin have together.
+// Something that all connections of one origin have together.
 class SharedBudget {
  public:
   SharedBudget(std::int64_t per_second, Duration burst)
@@ -68,6 +68,11 @@ class SharedBudget {
   Duration price_;
   Duration burst_;
   Instant paid_until_;
+};
+
+struct OriginBudgets {
+  SharedBudget messages{kOriginMessagesPerSecond, kOriginMessageBurst};
+  SharedBudget let_ins{kLetInsPerSecond, kLetInBurst};  // brought about by stalled drains
 };
 
 }  // namespace nvs::daemon

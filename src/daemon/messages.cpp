@@ -224,8 +224,8 @@ Verdict Messages::take_message(const Context& context, const wire::Draining& dra
 // One message can let in all that waits at the gates of a tenant, which may have a thousand. What
 // is too much only says that the client is alive: one that is in earnest says it again.
 Verdict Messages::take_message(const Context& context, const wire::Stalled& stalled) {
-  const auto& [session, tenant, peer, messages, let_ins] = context.sender;
-  const bool may_let_in = let_ins == nullptr || let_ins->is_open(context.now);
+  const auto& [session, tenant, peer, budgets] = context.sender;
+  const bool may_let_in = budgets == nullptr || budgets->let_ins.is_open(context.now);
   if (!may_let_in || !session.take_stall(context.now)) {
     return feed<core::StillDraining>(context, stalled);
   }
@@ -234,7 +234,7 @@ Verdict Messages::take_message(const Context& context, const wire::Stalled& stal
   const std::size_t gates =
       node_.clients().at(tenant).clients.size() * static_cast<std::size_t>(session.gpus());
   const std::size_t cost = 1 + gates / kGatesPerPacket + context.effects.size() - before;
-  if (let_ins != nullptr) let_ins->charge(context.now, cost);
+  if (budgets != nullptr) budgets->let_ins.charge(context.now, cost);
   return verdict;
 }
 Verdict Messages::take_message(const Context& context, const wire::Refused& refused) {
@@ -257,8 +257,8 @@ Verdict Messages::take_message(const Context& context, const wire::Holds& holds)
   if ((holds.flags & wire::kFaulted) != 0) node_.note_fault(session.id(), *gpu, holds.fixed);
   node_.hold(context.now, session.id(), *gpu, held_memory(holds));
   node_.step(context.now, memory_held(session.id(), *gpu, holds), context.effects);
-  if (SharedBudget* messages = context.sender.messages) {
-    messages->charge(context.now, node_.tenants_on(*gpu) / kTenantsPerMessage);
+  if (OriginBudgets* budgets = context.sender.budgets) {
+    budgets->messages.charge(context.now, node_.tenants_on(*gpu) / kTenantsPerMessage);
   }
   return std::nullopt;
 }

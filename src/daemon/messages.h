@@ -43,9 +43,7 @@ class Messages {
     Session& session;
     core::TenantId tenant;
     const Peer& peer;
-    // Of its origin (Origins); null: it may do as it likes.
-    SharedBudget* messages = nullptr;
-    SharedBudget* let_ins = nullptr;
+    OriginBudgets* budgets = nullptr;  // of its origin (Origins); null: it may do as it likes
   };
   // One packet of that type, as check_packet() found it. Effects are appended; answers are sent,
   // and whether that went well is in Session::output().

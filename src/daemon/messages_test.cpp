@@ -32,7 +32,7 @@ class MessagesTest : public ::testing::Test {
     const Verdict verdict = check_packet(&packet, sizeof packet, type);
     if (verdict || !type) return verdict;
     effects_.clear();
-    const Messages::Sender sender{session_, tenant_, peer_, messages_, let_ins_};
+    const Messages::Sender sender{session_, tenant_, peer_, budgets_};
     return messages.take(now_, sender, *type, &packet, sizeof packet, effects_);
   }
   static wire::UseGpu use(std::uint32_t ordinal, std::uint8_t uuid, std::uint32_t flags = 0) {
@@ -71,8 +71,7 @@ class MessagesTest : public ::testing::Test {
   TestClient client_{daemon_end_};
   Session session_{core::ClientId{1}, std::move(daemon_end_), kNow};
   core::TenantId tenant_{};
-  SharedBudget* messages_ = nullptr;
-  SharedBudget* let_ins_ = nullptr;
+  OriginBudgets* budgets_ = nullptr;
   Instant now_ = kNow;
   Effects effects_;
 };
@@ -181,8 +180,8 @@ TEST_F(MessagesTest, WhatIsCalledStalledTooOftenLetsNobodyIn) {
 }
 
 TEST_F(MessagesTest, WhatAnOriginHasUsedUpLetsNobodyIn) {
-  SharedBudget let_ins{2, Duration::from_s(1)};
-  let_ins_ = &let_ins;
+  OriginBudgets budgets{.let_ins = SharedBudget(2, Duration::from_s(1))};
+  budgets_ = &budgets;
   const wire::Stalled stalled = stall();
   ASSERT_FALSE(take(stalled));
   EXPECT_NE(only_effect<core::LetOneIn>(), nullptr) << "it has two, which is what this costs";
@@ -195,12 +194,12 @@ TEST_F(MessagesTest, WhatAnOriginHasUsedUpLetsNobodyIn) {
 }
 
 TEST_F(MessagesTest, WordsOfMemoryCostMoreWhereThereAreMany) {
-  SharedBudget messages{1, Duration::from_s(1)};
-  messages_ = &messages;
+  OriginBudgets budgets{.messages = SharedBudget(1, Duration::from_s(1))};
+  budgets_ = &budgets;
   ASSERT_FALSE(take(use(4, 1)));
   const wire::Holds holds{.ordinal = 4, .resident = 5};
   ASSERT_FALSE(take(holds));
-  EXPECT_TRUE(messages.is_full(now_)) << "it is alone";
+  EXPECT_TRUE(budgets.messages.is_full(now_)) << "it is alone";
   for (std::uint32_t i = 0; i < 2 * kTenantsPerMessage; ++i) {
     const core::ClientId client{100 + i};
     Tenant tenant;
@@ -209,7 +208,7 @@ TEST_F(MessagesTest, WordsOfMemoryCostMoreWhereThereAreMany) {
     node_.step(kNow, core::Wanted{client, core::GpuId{0}}, effects_);
   }
   ASSERT_FALSE(take(holds));
-  EXPECT_FALSE(messages.is_open(now_)) << "two, and there was one";
+  EXPECT_FALSE(budgets.messages.is_open(now_)) << "two, and there was one";
 }
 
 TEST_F(MessagesTest, AnOpenGateIsAdopted) {

@@ -48,21 +48,16 @@ std::optional<os::ForeignFile::Ticket> Origins::take_ticket(const std::string& o
 
 bool Origins::may_be_read(const std::string& origin, Instant now) const {
   const auto found = entries_.find(origin);
-  return found == entries_.end() || found->second.messages.is_open(now);
+  return found == entries_.end() || found->second.budgets.messages.is_open(now);
 }
 
 void Origins::count_message(const std::string& origin, Instant now, std::int64_t gpus) {
-  if (SharedBudget* budget = messages(origin)) budget->charge_for(now, gpus);
+  if (OriginBudgets* its = budgets(origin)) its->messages.charge_for(now, gpus);
 }
 
-SharedBudget* Origins::messages(const std::string& origin) {
+OriginBudgets* Origins::budgets(const std::string& origin) {
   const auto found = entries_.find(origin);
-  return found == entries_.end() ? nullptr : &found->second.messages;
-}
-
-SharedBudget* Origins::let_ins(const std::string& origin) {
-  const auto found = entries_.find(origin);
-  return found == entries_.end() ? nullptr : &found->second.let_ins;
+  return found == entries_.end() ? nullptr : &found->second.budgets;
 }
 
 // Nothing is left to remember of one that has gone and had not come often.
@@ -70,8 +65,9 @@ void Origins::forget_the_settled(Instant now) {
   if (entries_.size() <= kOriginsKept) return;
   for (auto next = entries_.begin(); next != entries_.end();) {
     const auto entry = next++;
-    const bool settled = entry->second.paid_until <= now - kBurst &&
-                         entry->second.messages.is_full(now) && entry->second.let_ins.is_full(now);
+    const OriginBudgets& its = entry->second.budgets;
+    const bool settled = entry->second.paid_until <= now - kBurst && its.messages.is_full(now) &&
+                         its.let_ins.is_full(now);
     const bool has_files = entry->second.ticket.use_count() > 1;
     if (entry->second.clients == 0 && settled && !has_files) entries_.erase(entry);
   }

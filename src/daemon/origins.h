@@ -37,10 +37,8 @@ class Origins {
   // uses so many GPUs.
   bool may_be_read(const std::string& origin, Instant now) const;
   void count_message(const std::string& origin, Instant now, std::int64_t gpus = 1);
-  // For what a message costs beyond that; null: it is not counted.
-  SharedBudget* messages(const std::string& origin);
-  // What its clients may bring about by stalled drains; null: as much as they like.
-  SharedBudget* let_ins(const std::string& origin);
+  // What messages cost beyond that is charged there; null: its clients may do as they like.
+  OriginBudgets* budgets(const std::string& origin);
 
   std::size_t count() const { return entries_.size(); }
 
@@ -50,8 +48,7 @@ class Origins {
     Instant paid_until;  // up to here, those who came are paid for
     // As many more have it as descriptors that were passed are open.
     std::shared_ptr<const char> ticket = std::make_shared<char>();
-    SharedBudget messages{kOriginMessagesPerSecond, kOriginMessageBurst};
-    SharedBudget let_ins{kLetInsPerSecond, kLetInBurst};
+    OriginBudgets budgets;
   };
   void forget_the_settled(Instant now);
 

@@ -97,7 +97,7 @@ TEST_F(OriginsTest, WhoeverUsesSeveralGpusMaySayAsMuchOfEach) {
     ASSERT_TRUE(origins_.may_be_read("user:1", kLater)) << i;
     origins_.count_message("user:1", kLater, 8);
   }
-  origins_.messages("user:1")->charge(kLater, 1);
+  origins_.budgets("user:1")->messages.charge(kLater, 1);
   EXPECT_FALSE(origins_.may_be_read("user:1", kLater));
 }
 
@@ -117,20 +117,21 @@ TEST_F(OriginsTest, AJobOfManyProcessesIsAlwaysRead) {
 
 TEST_F(OriginsTest, WhatItsStalledDrainsBringAboutIsBounded) {
   ASSERT_EQ(origins_.enter("user:1", kLater), Answer::welcome);
-  SharedBudget* let_ins = origins_.let_ins("user:1");
-  ASSERT_NE(let_ins, nullptr);
+  OriginBudgets* budgets = origins_.budgets("user:1");
+  ASSERT_NE(budgets, nullptr);
+  SharedBudget* let_ins = &budgets->let_ins;
   std::size_t packets = 0;
   for (; let_ins->is_open(kLater); packets += kOriginClientsMax) {
     let_ins->charge(kLater, kOriginClientsMax);
   }
   EXPECT_LE(packets, static_cast<std::size_t>(kLetInsPerSecond) + kOriginClientsMax);
   EXPECT_TRUE(let_ins->is_open(kLater + Duration::from_s(1)));
-  EXPECT_EQ(origins_.let_ins("user:1"), let_ins) << "reconnecting gains nothing";
+  EXPECT_EQ(origins_.budgets("user:1"), budgets) << "reconnecting gains nothing";
 }
 
 TEST_F(OriginsTest, WhoHasUsedItsShareIsKeptInMind) {
   ASSERT_EQ(origins_.enter("user:0", kLater), Answer::welcome);
-  origins_.let_ins("user:0")->charge(kLater, 10 * kLetInsPerSecond);
+  origins_.budgets("user:0")->let_ins.charge(kLater, 10 * kLetInsPerSecond);
   const Instant soon = kLater + Duration::from_s(5);
   origins_.leave("user:0", soon);
   for (std::size_t i = 0; i < 2 * kOriginsKept; ++i) {
@@ -139,7 +140,7 @@ TEST_F(OriginsTest, WhoHasUsedItsShareIsKeptInMind) {
     origins_.leave(origin, soon);
   }
   ASSERT_EQ(origins_.enter("user:0", soon), Answer::welcome);
-  EXPECT_FALSE(origins_.let_ins("user:0")->is_open(soon));
+  EXPECT_FALSE(origins_.budgets("user:0")->let_ins.is_open(soon));
 }
 
 TEST_F(OriginsTest, WhoCouldEndTheDaemonIsNotCounted) {
@@ -160,7 +161,7 @@ TEST_F(OriginsTest, WhoCouldEndTheDaemonIsNotCounted) {
     ASSERT_EQ(origins_.enter("", kLater), Answer::welcome);
   }
   EXPECT_EQ(messages_read(origins_, "", kLater), 1'000'000) << "as many as were tried";
-  EXPECT_EQ(origins_.let_ins(""), nullptr);
+  EXPECT_EQ(origins_.budgets(""), nullptr);
   EXPECT_EQ(origins_.count(), 0U);
 }
 

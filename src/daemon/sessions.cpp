@@ -177,8 +177,7 @@ Verdict Sessions::take_packet(Connection& connection, const void* packet, std::s
     return shared_.take(sender, *type, packet, size, std::move(file));
   }
   const Messages::Sender sender{connection.session, *connection.tenant, connection.peer,
-                                origins_.messages(connection.origin),
-                                origins_.let_ins(connection.origin)};
+                                origins_.budgets(connection.origin)};
   return messages_.take(loop_.now(), sender, *type, packet, size, effects_);
 }
 
