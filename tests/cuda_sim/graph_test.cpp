@@ -203,14 +203,19 @@ TEST(Graph, NodeWhoseMemoryIsGoneFaultsAtTheLaunch) {
   });
 }
 
-// Each adds to memory of its own GPU, to which the other one has no access.
+// Each has memory of its own, to which the other one has no access. The first is current.
+struct TwoGpus {
+  const Gpu second{1};
+  const CUdeviceptr there = second.filled(kGraphFloats, 0);
+  const Gpu first{0};
+  const CUdeviceptr here = first.filled(kGraphFloats, 0);
+};
+
 TEST(Graph, KernelsRunOnTheGpuWhereTheyWereAdded) {
   SimMachine machine(Environment{{"NVSHARE_SIM_GPUS", "2"}});
   run_process(machine, [](Line&) {
-    const Gpu second(1);
-    const CUdeviceptr there = second.filled(kGraphFloats, 0);
-    const Gpu first(0);
-    const CUdeviceptr here = first.filled(kGraphFloats, 0);
+    const TwoGpus gpus;
+    const auto& [second, there, first, here] = gpus;
     GraphMaker maker(first);
     const CUgraphNode before = maker.kernel({}, "nvs_step", here, 1.0F, kGraphFloats);
     const CUgraphNode node =
@@ -229,10 +234,8 @@ TEST(Graph, KernelsRunOnTheGpuWhereTheyWereAdded) {
 TEST(Graph, NoUpdateMovesAKernelToAnotherGpu) {
   SimMachine machine(Environment{{"NVSHARE_SIM_GPUS", "2"}});
   run_process(machine, [](Line&) {
-    const Gpu second(1);
-    const CUdeviceptr there = second.filled(kGraphFloats, 0);
-    const Gpu first(0);
-    const CUdeviceptr here = first.filled(kGraphFloats, 0);
+    const TwoGpus gpus;
+    const auto& [second, there, first, here] = gpus;
     GraphMaker maker(first);
     const CUgraphNode node = maker.kernel({}, "nvs_step", here, 1.0F, kGraphFloats);
     CUgraphExec exec = instantiate(first, maker.graph());
