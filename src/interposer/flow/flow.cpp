@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "interposer/exports/real.h"
+#include "interposer/flow/habits.h"
 #include "interposer/flow/queue.h"
 #include "interposer/flow/relaxed_capture.h"
 #include "interposer/flow/source.h"
@@ -19,10 +20,6 @@ struct Event {
   CUevent event;
   CUcontext context;  // null: gone, with its context
 };
-
-// A pause of the program is long if handing the GPU over and back pays off.
-constexpr std::int64_t kLongPause_ns = 400'000;
-constexpr int kPausesMax = 8;
 
 struct Line {
   os::FutexLock lock;  // guards everything below but the atomics
@@ -49,7 +46,7 @@ struct Line {
   std::uint32_t ended;                  // marks that were seen complete, in whatever order
   std::uint32_t ended_then;             // when somebody last waited for room in vain
   int vain;                             // how many did since
-  int pauses;  // how many more long ones than short ones there were, as far as kPausesMax
+  Habits habits;
 };
 constinit Line lines[gate::kGpusMax] = {};
 
@@ -152,12 +149,11 @@ void submit(Line& line, std::int64_t now_ns, const Source& source, std::uint64_t
     const bool is_pause = !in_window || paused_ns >= kPause_ns;
     if (is_pause && knows_all(line)) line.paused_ns.fetch_add(paused_ns);
     const std::int64_t wanted_ns = in_window ? now_ns : line.wanted_ns.load();
+    const bool met_closed = !in_window && wanted_ns > since_ns;
     // Nor is there one while a call that waits for its work is inside.
     const bool is_made = line.queue.unmarked() == 0;
-    if (is_made && (in_window || wanted_ns > since_ns)) {
-      const int pauses = line.pauses + (wanted_ns - since_ns > kLongPause_ns ? 1 : -1);
-      line.pauses = pauses > kPausesMax ? kPausesMax : pauses < -kPausesMax ? -kPausesMax : pauses;
-    }
+    if (is_made && (in_window || met_closed)) line.habits.paused(wanted_ns - since_ns);
+    if (met_closed) line.habits.waited(opened_ns - wanted_ns);
   }
   line.queue.submit(now_ns, kind);
   ++line.being_made;
@@ -316,8 +312,9 @@ bool look(int gpu, Look& result) {
   result.completions = queue.completions();
   result.oldest = queue.oldest_number();
   result.next = queue.next_number();
-  result.sleeps_long = line.pauses > 0;
-  result.mostly_sleeps = line.pauses >= kPausesMax / 2;
+  result.sleeps_long = line.habits.sleeps_long();
+  result.mostly_sleeps = line.habits.mostly_sleeps();
+  result.waits_ns = line.habits.waits_ns();
   result.paused_ns = line.paused_ns.load();
   result.busy_ns = now_ns - line.busy_since_ns;
   line.lock.unlock();
@@ -377,7 +374,7 @@ void start_over_in_child() {
     line.being_made = 0;
     line.spares = 0;
     line.vain = 0;
-    line.pauses = 0;
+    line.habits = {};
   }
 }
 

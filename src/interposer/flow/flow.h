@@ -59,6 +59,7 @@ struct Look {
   std::uint64_t next;         // marks are numbered from 1 on
   bool sleeps_long;           // its pauses were mostly long lately
   bool mostly_sleeps;         // by far the most of them were
+  std::int64_t waits_ns;      // for its windows lately, on average
   std::int64_t paused_ns;     // as paused_ns() says
   std::int64_t busy_ns;       // since the first submission after a pause
 };

@@ -287,6 +287,25 @@ TEST_F(Flow, PausesAreAddedUpWhereNothingElseMayRun) {
   EXPECT_EQ(flow::paused_ns(0), paused_ns);
 }
 
+// Whoever finds the gate closed waits for the window, and else not, however late it is taken up.
+TEST_F(Flow, WaitsAreForWindowsThatWereWanted) {
+  constexpr std::int64_t kWait_ns = 1'000'000;
+  submit();
+  EXPECT_EQ(look().waits_ns, 0);
+  os::sleep_ns(kWait_ns);
+  flow::window_opened(0, true);
+  submit();
+  EXPECT_EQ(look().waits_ns, 0);
+  flow::gate_met_closed(0);
+  os::sleep_ns(kWait_ns);
+  flow::window_opened(0, true);
+  submit();
+  const std::int64_t waits_ns = look().waits_ns;
+  EXPECT_GE(waits_ns, kWait_ns / 8);
+  submit();
+  EXPECT_EQ(look().waits_ns, waits_ns) << "each counts once";
+}
+
 // Waking up is not work: whoever is interrupted often would pay for it each time.
 TEST_F(Flow, TimeUntilAWindowIsTakenUpIsNoWork) {
   submit();

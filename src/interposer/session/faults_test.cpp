@@ -136,7 +136,7 @@ TEST_F(Faults, AGateThatWasAboutToCloseStaysOpen) {
   open(7);
   ASSERT_TRUE(session::let_go_window(0, {}));
   fault();
-  session::close_let_go(0);
+  session::close_let_go(0, 0);
   EXPECT_EQ(gpu().phase, Phase::faulted);
   EXPECT_FALSE(gate::is_closed(0));
 }

@@ -4,6 +4,7 @@
 // takes a while until the next one's work is submitted, and then the GPU is free for it. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace nvs::interposer::session {
@@ -15,12 +16,28 @@ inline constexpr std::int64_t kHandOverLead_ns = 55'000;
 // A thread that sleeps wakes up some 50 us late, at times 250, so the rest is not slept through.
 inline constexpr std::int64_t kHandOverAwake_ns = 200'000;
 
-// A program that takes its next request from a queue needs 12 us for it. Whoever mostly sleeps
-// after a request waits so long until it says that the GPU is free: the next one's work is there 20
-// to 35 us later, and what comes in before it does not wait for that.
+// A program that takes its next request from a queue needs 12 us for it, and more where the host is
+// slow. Whoever mostly sleeps after a request waits so long until it says that the GPU is free.
 inline constexpr std::int64_t kLetGoAfter_ns = 5'000;
-// And no longer than this until it closes.
+// And so long after that until it closes: the next one's work is there 20 to 35 us after the word,
+// and what comes in before it does not wait for that.
 inline constexpr std::int64_t kNextRequest_ns = 15'000;
+// What comes too late waits until the other one's kernel has ended. Where that is long, both may be
+// so much longer (ADR-0034).
+inline constexpr std::int64_t kPatienceOfWait = 250;
+// Beside the 300 us that it costs to hand the GPU over and back.
+inline constexpr std::int64_t kPatienceMax_ns = 60'000;
+
+struct Patience {
+  std::int64_t lets_go_ns;  // after its work is done
+  std::int64_t closes_ns;   // after that; or after its work, where that is not known for certain
+};
+// Of whoever waits for its windows that long on average, which is half of a kernel.
+inline Patience patience_for(std::int64_t waits_ns) {
+  const std::int64_t worth_ns = std::min<std::int64_t>(waits_ns / kPatienceOfWait, kPatienceMax_ns);
+  return {std::max<std::int64_t>(worth_ns, kLetGoAfter_ns),
+          std::max<std::int64_t>(worth_ns, kNextRequest_ns)};
+}
 
 struct HandOver {
   bool is_due;

@@ -37,6 +37,27 @@ TEST(HandOver, AnEndThatIsNotKnownIsWaitedFor) {
   EXPECT_EQ(unknown.look_again_ns, 7);
 }
 
+// Kernels of 1.7 ms, as they were measured with.
+TEST(Patience, IsShortWhereToWaitForTheOtherOneIs) {
+  for (const std::int64_t waits_ns : {0, 850'000, 1'250'000}) {
+    const session::Patience patience = session::patience_for(waits_ns);
+    EXPECT_EQ(patience.lets_go_ns, session::kLetGoAfter_ns);
+    EXPECT_EQ(patience.closes_ns, session::kNextRequest_ns);
+  }
+}
+
+TEST(Patience, GrowsWithWhatThoseWaitWhoComeTooLate) {
+  const session::Patience patience = session::patience_for(10'000'000);
+  EXPECT_EQ(patience.lets_go_ns, 10'000'000 / session::kPatienceOfWait);
+  EXPECT_EQ(patience.closes_ns, patience.lets_go_ns);
+}
+
+TEST(Patience, EndsBeforeItCostsWhatToHandOverDoes) {
+  const session::Patience patience = session::patience_for(3'600'000'000'000);
+  EXPECT_EQ(patience.lets_go_ns, session::kPatienceMax_ns);
+  EXPECT_EQ(patience.closes_ns, session::kPatienceMax_ns);
+}
+
 flow::FakeEvents& events = flow::fake_events;
 
 // A window whose one kernel is complete when the test says so.
@@ -258,11 +279,21 @@ TEST_F(LetGo, ItIsToldWhileTheGateIsOpen) {
   EXPECT_FALSE(gate::is_closed(0));
   EXPECT_FALSE(is_all_done());
   const std::uint32_t before = swap::rooms[0].changes;
-  session::close_let_go(0);
+  session::close_let_go(0, session::kNextRequest_ns);
   EXPECT_TRUE(gate::is_closed(0));
   EXPECT_TRUE(is_all_done());
   EXPECT_NE(swap::rooms[0].changes, before);
   EXPECT_FALSE(is_told()) << "once is enough";
+}
+
+TEST_F(LetGo, AndTheGateStaysOpenForAsLongAsIsSaid) {
+  constexpr std::int64_t kOpen_ns = 1'000'000;
+  open_and_work(7);
+  ASSERT_TRUE(session::let_go_window(0, look()));
+  const std::int64_t before_ns = clock_ns();
+  session::close_let_go(0, kOpen_ns);
+  EXPECT_GE(clock_ns() - before_ns, kOpen_ns);
+  EXPECT_TRUE(gate::is_closed(0));
 }
 
 TEST_F(LetGo, WhoeverSleepsALotDoes) {
@@ -282,6 +313,17 @@ TEST_F(LetGo, TheNextRequestHasAMoment) {
   EXPECT_TRUE(may_let_go(seen));
 }
 
+TEST_F(LetGo, AndLongerWhereToComeTooLateIsDear) {
+  open_and_work(7);
+  flow::Look seen = quiet_look();
+  seen.waits_ns = 10'000'000;
+  const std::int64_t patience_ns = session::patience_for(seen.waits_ns).lets_go_ns;
+  seen.quiet_ns = patience_ns - 1;
+  EXPECT_FALSE(may_let_go(seen));
+  seen.quiet_ns = patience_ns;
+  EXPECT_TRUE(may_let_go(seen));
+}
+
 // A copy, and then at once a long graph: what was a pause was none.
 TEST_F(LetGo, WhoseWorkComesInPiecesDoesNot) {
   open_and_work(7);
@@ -297,7 +339,7 @@ TEST_F(LetGo, WhatComesInMeanwhileIsWaitedFor) {
   EXPECT_TRUE(is_told());
   events.complete = false;
   submit();
-  session::close_let_go(0);
+  session::close_let_go(0, session::kNextRequest_ns);
   EXPECT_TRUE(gate::is_closed(0));
   EXPECT_TRUE(session::is_handed_over(0));
   EXPECT_FALSE(is_all_done());
@@ -313,7 +355,7 @@ TEST_F(LetGo, NotForAWhileAfterSomethingLongCameIn) {
   events.complete = false;
   EXPECT_TRUE(flow::count(0, nullptr, 99));  // of a kind that is not known
   flow::mark(0, nullptr);
-  session::close_let_go(0);
+  session::close_let_go(0, session::kNextRequest_ns);
   events.complete = true;
   complete_drain();
   ASSERT_NE(gpu().keeps_until_ns, 0);

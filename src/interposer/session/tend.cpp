@@ -106,9 +106,10 @@ Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
   const std::int64_t open_ns = now_ns - mine.opened_ns;
   const bool has_begun = look.quiet_ns < open_ns;
   const std::int64_t unwatched_ns = mine.capped ? flow::kPause_ns : kIdleUnwatched_ns;
+  const std::int64_t next_request_ns = patience_for(look.waits_ns).closes_ns;
   const std::int64_t patience_ns = !has_begun         ? kTimeToBegin_ns
                                    : !mine.awaited    ? unwatched_ns
-                                   : look.sleeps_long ? kNextRequest_ns
+                                   : look.sleeps_long ? next_request_ns
                                                       : kIdleAfter_ns;
   const std::int64_t quiet_ns = std::min<std::int64_t>(look.quiet_ns, open_ns);
   if (look.done && quiet_ns >= patience_ns) return {true, has_begun, kIdleUnwatched_ns};
@@ -116,7 +117,7 @@ Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
   if (!has_begun) return {false, false, kBeginLook_ns};
   if (!look.done) return {false, true, look_again_in(look)};
   const std::int64_t left_ns = patience_ns - quiet_ns;
-  return {false, true, left_ns <= kNextRequest_ns ? 0 : left_ns};
+  return {false, true, left_ns <= next_request_ns ? 0 : left_ns};
 }
 
 // Where nobody waits the window stays; but it is not billed while we are idle. Where somebody does
@@ -296,7 +297,9 @@ std::int64_t tend_gpu(int gpu) {
   const bool looked = flow::look(gpu, look);
   const Next next = tend_phase(gpu, looked ? &look : nullptr);
   if (next.act == Act::give_up) give_up_window(gpu);
-  if (next.act == Act::let_go && let_go_window(gpu, look)) close_let_go(gpu);
+  if (next.act == Act::let_go && let_go_window(gpu, look)) {
+    close_let_go(gpu, patience_for(look.waits_ns).closes_ns);
+  }
   return next.look_again_ns;
 }
 
@@ -326,7 +329,7 @@ std::int64_t tend_readiness(std::int64_t now_ns) {
 
 bool may_let_go(int gpu, std::int64_t now_ns, const flow::Look& look) {
   const Gpu& mine = gpus[gpu];
-  const bool is_quiet = look.quiet_ns >= kLetGoAfter_ns;
+  const bool is_quiet = look.quiet_ns >= patience_for(look.waits_ns).lets_go_ns;
   const bool is_done = look.done && is_quiet && look.certain && look.mostly_sleeps;
   const bool is_held = (held & (1U << gpu)) != 0;
   return is_done && mine.awaited && !is_held && now_ns >= mine.keeps_until_ns && may_guess(gpu);

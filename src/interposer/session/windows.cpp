@@ -237,8 +237,8 @@ bool let_go_window(int gpu, const flow::Look& look) {
   return true;
 }
 
-void close_let_go(int gpu) {
-  const std::int64_t closes_ns = clock_ns() + kNextRequest_ns;
+void close_let_go(int gpu, std::int64_t after_ns) {
+  const std::int64_t closes_ns = clock_ns() + after_ns;
   while (clock_ns() < closes_ns) os::relax();
   {
     const os::FutexGuard guard(lock);

@@ -25,7 +25,7 @@ void give_up_window(int gpu);
 // more.
 bool let_go_window(int gpu, const flow::Look& look);
 // Waits for that moment, and closes.
-void close_let_go(int gpu);
+void close_let_go(int gpu, std::int64_t after_ns);
 
 // The daemon is told that all is done; `look`: at the queue when it was, if there was one. With the
 // lock held.
