@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "interposer/exports/default_streams.h"
 #include "interposer/exports/real.h"
 #include "interposer/resolve/thread_number.h"
 
@@ -20,12 +21,10 @@ struct Source {
 
 // As the calling thread means it now.
 inline Source source_of(CUstream stream) {
-  const bool is_per_thread = stream == CU_STREAM_PER_THREAD;
-  const bool is_default = stream == nullptr || stream == CU_STREAM_LEGACY || is_per_thread;
-  if (!is_default) return {stream, nullptr, 0};
+  if (!is_default_stream(stream)) return {stream, nullptr, 0};
   CUcontext context = nullptr;
   if (const auto current = real<Row::cuCtxGetCurrent>()) current(&context);
-  return {stream, context, is_per_thread ? thread_number() : 0};
+  return {stream, context, stream == CU_STREAM_PER_THREAD ? thread_number() : 0};
 }
 
 }  // namespace nvs::interposer::flow

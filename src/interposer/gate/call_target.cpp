@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/gate/call_target.h"
 
+#include "interposer/exports/in_context.h"
 #include "interposer/exports/real.h"
 #include "interposer/session/contexts.h"
 
@@ -26,17 +27,15 @@ CUcontext other_context(const Call& call) {
   return of_stream;
 }
 
-int gpu_of(CUcontext context) {
-  const auto push = real<Row::cuCtxPushCurrent_v2>();
-  const auto pop = real<Row::cuCtxPopCurrent_v2>();
-  if (push == nullptr || pop == nullptr || push(context) != CUDA_SUCCESS) return current_gpu();
-  const int gpu = current_gpu();
-  CUcontext popped = nullptr;
-  pop(&popped);
-  return gpu;
-}
-
 }  // namespace
+
+// The driver knows green contexts too.
+int gpu_of(CUcontext context) {
+  const int known = contexts::gpu_of(context);
+  if (known >= 0) return known < kGpusMax ? known : -1;
+  const InContext current(context);
+  return current.is_set() ? current_gpu() : -1;
+}
 
 bool is_captured(CUstream stream) {
   const auto ask = real<Row::cuStreamIsCapturing>();
@@ -56,13 +55,12 @@ Target target_of(const Call& call) {
 
 // The driver is not asked: it does not look at all of them.
 std::uint32_t gpus_named_by(const Call& call) {
-  constexpr std::uint32_t kAll = (1U << kGpusMax) - 1;
-  if (call.on_all_gpus) return kAll;
+  if (call.on_all_gpus) return kAllGpus;
   std::uint32_t gpus = 0;
   for (const CUcontext context : call.contexts) {
     if (context == nullptr) continue;
     const int gpu = contexts::gpu_of(context);
-    if (gpu < 0 || gpu >= kGpusMax) return kAll;
+    if (gpu < 0 || gpu >= kGpusMax) return kAllGpus;
     gpus |= 1U << gpu;
   }
   return gpus;

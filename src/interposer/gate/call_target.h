@@ -16,6 +16,9 @@ struct Target {
 
 Target target_of(const Call& call);
 
+// -1: the driver refuses it, or has more GPUs than we count.
+int gpu_of(CUcontext context);
+
 // Those that the call itself says it is for, beside its stream's: one bit each. All of them, if it
 // names a context that is not known.
 std::uint32_t gpus_named_by(const Call& call);

@@ -27,8 +27,7 @@ constexpr std::uint32_t kFence = 1U << 31;
 // Some GPU's queue is bounded: no thread takes the short way.
 constexpr std::uint32_t kBounded = 1U << 30;
 constexpr std::uint32_t bit_of(int gpu) { return 1U << gpu; }
-constexpr std::uint32_t kAllGpus = kBounded - 1;
-static_assert(kGpusMax <= 30);
+static_assert((kAllGpus & (kBounded | kFence)) == 0);
 
 enum class Barrier { unknown, system, fence };
 constinit std::atomic<Barrier> barrier{Barrier::unknown};

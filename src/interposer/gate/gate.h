@@ -14,6 +14,7 @@ namespace nvs::interposer::gate {
 
 // Devices by their ordinal in this process. One bit each in the gate's word, which is a futex.
 inline constexpr int kGpusMax = 30;
+inline constexpr std::uint32_t kAllGpus = (1U << kGpusMax) - 1;
 // More threads than that share one counter, which is slower and no less correct.
 inline constexpr std::uint32_t kSlotsMax = 4096;
 

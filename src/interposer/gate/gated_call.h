@@ -7,6 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "interposer/exports/default_streams.h"
 #include "interposer/exports/real.h"
 #include "interposer/exports/row_class.h"
 #include "interposer/gate/gate.h"
@@ -44,8 +45,7 @@ struct CallStream {
                                      std::string_view(row_name(row)).ends_with("_ptds");
 
   static CUstream or_default(CUstream stream) {
-    if (stream != nullptr) return stream;
-    return reinterpret_cast<CUstream>(kPerThread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY);
+    return kPerThread ? or_per_thread(stream) : or_legacy(stream);
   }
 
   // Copies and fills of about the same size are of one kind.

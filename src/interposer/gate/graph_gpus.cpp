@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/gate/graph_gpus.h"
 
-#include "interposer/exports/in_context.h"
 #include "interposer/exports/real.h"
+#include "interposer/gate/call_target.h"
 #include "interposer/gate/named_memory.h"
 #include "interposer/memory/slot_table.h"
 #include "interposer/resolve/libc.h"
-#include "interposer/session/contexts.h"
 #include "interposer/session/memory.h"
 #include "interposer/session/session.h"
 #include "os/futex_lock.h"
@@ -14,7 +13,6 @@
 namespace nvs::interposer::gate {
 namespace {
 
-constexpr std::uint32_t kAnyGpu = (1U << kGpusMax) - 1;
 // Graphs in graphs: deeper ones are taken to work anywhere.
 constexpr int kDepthMax = 16;
 
@@ -57,21 +55,17 @@ class Nodes {
   bool is_known_ = false;
 };
 
-// The driver knows green contexts too.
-std::uint32_t gpu_of(CUcontext context) {
-  if (context == nullptr) return kAnyGpu;
-  CUdevice gpu = contexts::gpu_of(context);
-  if (gpu < 0) {
-    const InContext current(context);
-    if (!current.is_set() || real<Row::cuCtxGetDevice>()(&gpu) != CUDA_SUCCESS) return kAnyGpu;
-  }
-  return gpu >= 0 && gpu < kGpusMax ? 1U << gpu : kAnyGpu;
-}
-
 template <Row row, class Params>
 bool read(CUgraphNode node, Params& params) {
   const auto ask = real<row>();
   return ask != nullptr && ask(node, &params) == CUDA_SUCCESS;
+}
+
+std::uint32_t gpus_of_kernel(CUgraphNode node) {
+  CUDA_KERNEL_NODE_PARAMS kernel{};
+  if (!read<Row::cuGraphKernelNodeGetParams_v2>(node, kernel)) return kAllGpus;
+  const int gpu = kernel.ctx != nullptr ? gpu_of(kernel.ctx) : -1;
+  return gpu >= 0 ? 1U << gpu : kAllGpus;
 }
 
 // Of memory that does not move the driver is asked: what is done with it is work there too, and an
@@ -90,7 +84,7 @@ std::uint32_t gpu_of_memory(CUdeviceptr address) {
 
 std::uint32_t gpus_of_copy(CUgraphNode node) {
   CUDA_MEMCPY3D copy{};
-  if (!read<Row::cuGraphMemcpyNodeGetParams>(node, copy)) return kAnyGpu;
+  if (!read<Row::cuGraphMemcpyNodeGetParams>(node, copy)) return kAllGpus;
   const auto side = [](CUmemorytype type, CUdeviceptr address) {
     const bool is_address = type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
     return is_address ? gpu_of_memory(address) : 0U;
@@ -102,22 +96,20 @@ std::uint32_t gpus_in(CUgraph graph, int depth);
 
 std::uint32_t gpus_of_node(CUgraphNode node, int depth) {
   CUgraphNodeType type{};
-  if (!read<Row::cuGraphNodeGetType>(node, type)) return kAnyGpu;
+  if (!read<Row::cuGraphNodeGetType>(node, type)) return kAllGpus;
   switch (type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: {
-      CUDA_KERNEL_NODE_PARAMS kernel{};
-      return read<Row::cuGraphKernelNodeGetParams_v2>(node, kernel) ? gpu_of(kernel.ctx) : kAnyGpu;
-    }
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+      return gpus_of_kernel(node);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
       return gpus_of_copy(node);
     case CU_GRAPH_NODE_TYPE_MEMSET: {
       CUDA_MEMSET_NODE_PARAMS fill{};
-      return read<Row::cuGraphMemsetNodeGetParams>(node, fill) ? gpu_of_memory(fill.dst) : kAnyGpu;
+      return read<Row::cuGraphMemsetNodeGetParams>(node, fill) ? gpu_of_memory(fill.dst) : kAllGpus;
     }
     case CU_GRAPH_NODE_TYPE_GRAPH: {
       CUgraph child = nullptr;
       return read<Row::cuGraphChildGraphNodeGetGraph>(node, child) ? gpus_in(child, depth + 1)
-                                                                   : kAnyGpu;
+                                                                   : kAllGpus;
     }
     case CU_GRAPH_NODE_TYPE_HOST:
     case CU_GRAPH_NODE_TYPE_EMPTY:
@@ -129,17 +121,17 @@ std::uint32_t gpus_of_node(CUgraphNode node, int depth) {
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
       return 0;
     default:
-      return kAnyGpu;
+      return kAllGpus;
   }
 }
 
 std::uint32_t gpus_in(CUgraph graph, int depth) {
   const Nodes nodes(graph);
-  if (!nodes.is_known() || depth > kDepthMax) return kAnyGpu;
+  if (!nodes.is_known() || depth > kDepthMax) return kAllGpus;
   std::uint32_t gpus = 0;
   for (const CUgraphNode node : nodes) {
     gpus |= gpus_of_node(node, depth);
-    if (gpus == kAnyGpu) break;
+    if (gpus == kAllGpus) break;
   }
   return gpus;
 }
@@ -170,7 +162,7 @@ void graph_ends(CUgraphExec exec) {
 std::uint32_t gpus_of_graph(CUgraphExec exec) {
   const os::FutexGuard guard(lock);
   const ExecPlace* const known = places.find({exec, 0});
-  return known != nullptr ? known->gpus : kAnyGpu;
+  return known != nullptr ? known->gpus : kAllGpus;
 }
 
 void forget_graphs_in_child() {

@@ -8,8 +8,6 @@
 namespace nvs::interposer::gate {
 namespace {
 
-constexpr std::uint32_t kAllOwners = (1U << kGpusMax) - 1;
-
 std::uint32_t bit_or_none(int gpu) { return gpu >= 0 ? 1U << gpu : 0; }
 
 }  // namespace
@@ -25,14 +23,14 @@ std::uint32_t owner_of(CUdeviceptr address) {
 
 std::uint32_t owners_named_by(const Call& call) {
   if (several.load(std::memory_order_acquire) == 0) return 0;
-  if (call.names_many) return kAllOwners;
+  if (call.names_many) return kAllGpus;
   if (call.graph != nullptr) return gpus_of_graph(call.graph);
   return owner_of(call.memory[0]) | owner_of(call.memory[1]);
 }
 
 // Where the driver does the work of a copy between two GPUs is its own business, so both count.
 void note_submitted(std::uint32_t owners, int gpu) {
-  const std::uint32_t at_work = owners == kAllOwners ? 0 : owners;
+  const std::uint32_t at_work = owners == kAllGpus ? 0 : owners;
   swap::crossed(owners, at_work | bit_or_none(gpu));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: memory that is allocated and freed in the order of a stream, and the calls that wait for
 // one: then pools give back what they have too much.
+#include "interposer/exports/default_streams.h"
 #include "interposer/exports/in_context.h"
 #include "interposer/memory/graph_memory.h"
 #include "interposer/memory/hook_support.h"
@@ -26,10 +27,6 @@ bool is_captured(CUstream stream) {
   if (ask == nullptr || ask(stream, &status) != CUDA_SUCCESS) return false;
   return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
-
-// What a null stream means to the functions of either kind.
-CUstream legacy(CUstream stream) { return stream != nullptr ? stream : CU_STREAM_LEGACY; }
-CUstream per_thread(CUstream stream) { return stream != nullptr ? stream : CU_STREAM_PER_THREAD; }
 
 void count_movable(const swap::Allocated& made, const Reserved& reserved) {
   const Allocation allocation{.space = Space::address,
@@ -57,8 +54,7 @@ bool reserve(Reservation& reserved, const swap::Ordered& wanted) {
 int device_of(CUstream stream) {
   CUcontext context = nullptr;
   auto* ask = real<Row::cuStreamGetCtx>();
-  const bool is_default = stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-  if (is_default || ask == nullptr || ask(stream, &context) != CUDA_SUCCESS) {
+  if (is_default_stream(stream) || ask == nullptr || ask(stream, &context) != CUDA_SUCCESS) {
     return current_device();
   }
   const InContext current(context);
@@ -179,16 +175,18 @@ CUresult synchronised(CUresult result) {
 namespace nvs::hooks {
 
 using namespace interposer::memory;
+using interposer::or_legacy;
+using interposer::or_per_thread;
 using interposer::real;
 using interposer::Row;
 
 CUresult cuMemAllocAsync(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {
-  return allocate_ordered(dptr, MemoryKind::async, {bytesize, 0, legacy(hStream)},
+  return allocate_ordered(dptr, MemoryKind::async, {bytesize, 0, or_legacy(hStream)},
                           [&] { return real<Row::cuMemAllocAsync>()(dptr, bytesize, hStream); });
 }
 
 CUresult cuMemAllocAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {
-  return allocate_ordered(dptr, MemoryKind::async, {bytesize, 0, per_thread(hStream)}, [&] {
+  return allocate_ordered(dptr, MemoryKind::async, {bytesize, 0, or_per_thread(hStream)}, [&] {
     return real<Row::cuMemAllocAsync_ptsz>()(dptr, bytesize, hStream);
   });
 }
@@ -198,7 +196,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr* dptr, size_t bytesize, CUmemoryPoo
   const auto native = [&] {
     return real<Row::cuMemAllocFromPoolAsync>()(dptr, bytesize, pool, hStream);
   };
-  const interposer::swap::Ordered wanted{bytesize, number_of(pool), legacy(hStream)};
+  const interposer::swap::Ordered wanted{bytesize, number_of(pool), or_legacy(hStream)};
   return allocate_from_pool(dptr, wanted, native);
 }
 
@@ -207,17 +205,17 @@ CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* dptr, size_t bytesize, CUmemo
   const auto native = [&] {
     return real<Row::cuMemAllocFromPoolAsync_ptsz>()(dptr, bytesize, pool, hStream);
   };
-  const interposer::swap::Ordered wanted{bytesize, number_of(pool), per_thread(hStream)};
+  const interposer::swap::Ordered wanted{bytesize, number_of(pool), or_per_thread(hStream)};
   return allocate_from_pool(dptr, wanted, native);
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
-  return free_ordered(dptr, legacy(hStream),
+  return free_ordered(dptr, or_legacy(hStream),
                       [&] { return real<Row::cuMemFreeAsync>()(dptr, hStream); });
 }
 
 CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream) {
-  return free_ordered(dptr, per_thread(hStream),
+  return free_ordered(dptr, or_per_thread(hStream),
                       [&] { return real<Row::cuMemFreeAsync_ptsz>()(dptr, hStream); });
 }
 

@@ -2,6 +2,7 @@
 // Hooks: captures begin and end, and streams go.
 #include <cstdint>
 
+#include "interposer/exports/default_streams.h"
 #include "interposer/exports/own_hooks.h"
 #include "interposer/exports/real.h"
 #include "interposer/flow/flow.h"
@@ -16,23 +17,13 @@
 namespace nvs::interposer {
 namespace {
 
-// The handle by which the other calls know the default stream of the thread.
-CUstream per_thread(CUstream stream) {
-  return stream != nullptr ? stream : reinterpret_cast<CUstream>(CU_STREAM_PER_THREAD);
-}
-
-bool is_default(CUstream stream) {
-  const auto number = reinterpret_cast<std::uintptr_t>(stream);
-  return number <= reinterpret_cast<std::uintptr_t>(CU_STREAM_PER_THREAD);
-}
-
 enum class Into : std::uint8_t { new_graph, given_graph };
 
 CUcontext context_of(CUstream stream) {
   CUcontext context = nullptr;
   const auto of_stream = real<Row::cuStreamGetCtx>();
   const auto current = real<Row::cuCtxGetCurrent>();
-  if (!is_default(stream) && of_stream != nullptr) {
+  if (!is_default_stream(stream) && of_stream != nullptr) {
     if (of_stream(stream, &context) == CUDA_SUCCESS) return context;
   }
   return current != nullptr && current(&context) == CUDA_SUCCESS ? context : nullptr;
@@ -63,7 +54,7 @@ CUresult end_through(CUstream stream, CUgraph* graph, Call call) {
   if (goes_on) return result;
   // Asked of nothing that another thread may destroy by now.
   CUcontext current = nullptr;
-  if (is_default(stream)) current = context_of(stream);
+  if (is_default_stream(stream)) current = context_of(stream);
   const captures::Number number = captures::ended(stream, current);
   if (memory::graphs::is_any()) {
     const bool is_made = result == CUDA_SUCCESS && graph != nullptr;
@@ -79,7 +70,7 @@ CUresult destroy_through(CUstream stream, Call call) {
   swap::stream_ends(stream);
   {
     const libc::NoCancel no_cancel;
-    if (!is_default(stream)) gate::wait_until_unused(stream);
+    if (!is_default_stream(stream)) gate::wait_until_unused(stream);
     flow::stream_ends(stream);
   }
   const CUresult result = call();
@@ -96,7 +87,7 @@ namespace nvs::hooks {
 using interposer::begin_through;
 using interposer::destroy_through;
 using interposer::end_through;
-using interposer::per_thread;
+using interposer::or_per_thread;
 using interposer::real;
 using interposer::Row;
 constexpr auto kGivenGraph = interposer::Into::given_graph;
@@ -105,7 +96,7 @@ CUresult cuStreamBeginCapture(CUstream hStream) {
   return begin_through(hStream, [&] { return real<Row::cuStreamBeginCapture>()(hStream); });
 }
 CUresult cuStreamBeginCapture_ptsz(CUstream hStream) {
-  return begin_through(per_thread(hStream),
+  return begin_through(or_per_thread(hStream),
                        [&] { return real<Row::cuStreamBeginCapture_ptsz>()(hStream); });
 }
 CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode) {
@@ -113,7 +104,7 @@ CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode) {
                        [&] { return real<Row::cuStreamBeginCapture_v2>()(hStream, mode); });
 }
 CUresult cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode) {
-  return begin_through(per_thread(hStream),
+  return begin_through(or_per_thread(hStream),
                        [&] { return real<Row::cuStreamBeginCapture_v2_ptsz>()(hStream, mode); });
 }
 CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
@@ -133,7 +124,7 @@ CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph,
                                           const CUgraphEdgeData* dependencyData,
                                           size_t numDependencies, CUstreamCaptureMode mode) {
   return begin_through(
-      per_thread(hStream),
+      or_per_thread(hStream),
       [&] {
         return real<Row::cuStreamBeginCaptureToGraph_ptsz>()(hStream, hGraph, dependencies,
                                                              dependencyData, numDependencies, mode);
@@ -146,7 +137,7 @@ CUresult cuStreamEndCapture(CUstream hStream, CUgraph* phGraph) {
                      [&] { return real<Row::cuStreamEndCapture>()(hStream, phGraph); });
 }
 CUresult cuStreamEndCapture_ptsz(CUstream hStream, CUgraph* phGraph) {
-  return end_through(per_thread(hStream), phGraph,
+  return end_through(or_per_thread(hStream), phGraph,
                      [&] { return real<Row::cuStreamEndCapture_ptsz>()(hStream, phGraph); });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/memory/swap/ordered_streams.h"
 
+#include "interposer/exports/default_streams.h"
 #include "interposer/exports/in_context.h"
 #include "interposer/flow/relaxed_capture.h"
 #include "interposer/memory/hook_support.h"
@@ -26,14 +27,10 @@ constexpr std::int64_t kGreenLook_ns = 200'000;
 constexpr std::uint64_t kThreadStep = 4;
 std::uint64_t number_of_thread() { return thread_number() * kThreadStep; }
 
-bool is_default(CUstream stream) {
-  return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-}
-
 StreamKey key_of(CUstream stream, std::uint64_t context) {
   const std::uint64_t number = memory::number_of(stream);
   if (stream == CU_STREAM_PER_THREAD) return {number_of_thread(), context};
-  return {number, is_default(stream) ? context : 0};
+  return {number, is_default_stream(stream) ? context : 0};
 }
 
 bool is_known(StreamPlace& place) {
@@ -138,13 +135,13 @@ bool forget_streams_made_in(std::uint64_t context) {
 }  // namespace
 
 CUresult find_stream(CUstream stream, StreamPlace& place) {
-  if (is_default(stream)) {
+  if (is_default_stream(stream)) {
     place.context = memory::current_context().value;
     if (place.context == 0) return CUDA_ERROR_INVALID_CONTEXT;
   }
   place.key = key_of(stream, place.context);
   if (is_known(place)) return CUDA_SUCCESS;
-  if (!is_default(stream)) {
+  if (!is_default_stream(stream)) {
     CUcontext context = nullptr;
     const CUresult asked = real<Row::cuStreamGetCtx>()(stream, &context);
     if (asked != CUDA_SUCCESS) return asked;
@@ -155,7 +152,7 @@ CUresult find_stream(CUstream stream, StreamPlace& place) {
 
 // Before the driver hears of it: another thread may get the same handle at once.
 void stream_ends(CUstream stream) {
-  if (!session::has_any_daemon() || stream == nullptr || is_default(stream)) return;
+  if (!session::has_any_daemon() || is_default_stream(stream)) return;
   const libc::NoCancel no_cancel;
   const Looking looking;
   {
