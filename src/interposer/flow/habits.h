@@ -14,8 +14,8 @@ class Habits {
   // A pause is long if handing the GPU over and back pays off.
   static constexpr std::int64_t kLongPause_ns = 400'000;
   static constexpr int kPausesMax = 8;
-  // A wait for memory is longer than this, and tells nothing of those for the GPU.
-  static constexpr std::int64_t kWaitMax_ns = 30'000'000;
+  // Nobody is more patient for longer waits, and one for memory is soon forgotten.
+  static constexpr std::int64_t kWaitMax_ns = 16'000'000;
 
   void paused(std::int64_t span_ns) {
     pauses_ = std::clamp(pauses_ + (span_ns > kLongPause_ns ? 1 : -1), -kPausesMax, kPausesMax);

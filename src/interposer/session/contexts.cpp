@@ -86,7 +86,9 @@ void may_end(CUcontext context) {
       if (entry == nullptr) return;
       if (!counted) ++entry->ending;
       counted = true;
-      if (entry->users == 0 || (entry->working == 0 && waited_ns >= kPatience_ns)) return;
+      // A drain that outlived another context here may have given back for one of these.
+      const bool is_used = entry->users > 0 && waited_ns < kPatience_ns;
+      if (entry->working == 0 && !is_used) return;
     }
     os::sleep_ns(kPause_ns);
   }

@@ -149,5 +149,27 @@ TEST_F(Contexts, UnknownOnesAreNobodysBusiness) {
   EXPECT_EQ(of(0), Set{});
 }
 
+// Its place was another one's, which ended under a drain that gives it back only now.
+TEST_F(Contexts, WorkOfOursIsWaitedForWhateverIsGivenBackLate) {
+  CUcontext taken = nullptr;
+  contexts::created(context_at(1), 0);
+  ASSERT_TRUE(contexts::take(0, 0, taken));
+  contexts::ended(context_at(1));
+  contexts::created(context_at(2), 0);
+  ASSERT_TRUE(contexts::take(0, 0, taken, contexts::Use::working));
+  ASSERT_EQ(taken, context_at(2));
+  contexts::give_back(0);
+  std::atomic<bool> is_working{true};
+  std::thread end([&] {
+    contexts::may_end(context_at(2));
+    EXPECT_FALSE(is_working);
+  });
+  while (!contexts::is_any_ending(0)) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // enough to be through by mistake
+  is_working = false;
+  contexts::give_back(0, contexts::Use::working);
+  end.join();
+}
+
 }  // namespace
 }  // namespace nvs::interposer

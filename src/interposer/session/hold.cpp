@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "interposer/gate/waits.h"
 #include "interposer/session/client.h"
 
 namespace nvs::interposer::session {
@@ -37,6 +38,8 @@ Hold::~Hold() {
     const int gpu = std::countr_zero(left);
     if (!stays_closed(gpu)) gate::open(gpu);
   }
+  // Whoever met a gate that we had closed has not asked the daemon for what is closed by now.
+  gate::waits::changed();
 }
 
 }  // namespace nvs::interposer::session

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "interposer/gate/waits.h"
 #include "interposer/session/client.h"
 
 namespace nvs::interposer::session {
@@ -39,6 +40,17 @@ TEST_F(HoldTest, LeavesAGateClosedThatWasClosedMeanwhile) {
     }
     EXPECT_TRUE(gate::is_closed(kHeldGpu));
   }
+}
+
+// Threads that met the gate while the window was ours have not asked for one.
+TEST_F(HoldTest, WhoeverWaitsLooksAgainWhenItEnds) {
+  std::uint32_t changes = 0;
+  {
+    const Hold hold(1U << kHeldGpu);
+    changes = gate::waits::changes();
+    gpus[kHeldGpu].phase = Phase::closed;
+  }
+  EXPECT_NE(gate::waits::changes(), changes);
 }
 
 }  // namespace
