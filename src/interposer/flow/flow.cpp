@@ -4,7 +4,9 @@
 #include <atomic>
 
 #include "interposer/exports/real.h"
+#include "interposer/flow/first_come.h"
 #include "interposer/flow/habits.h"
+#include "interposer/flow/mark_event.h"
 #include "interposer/flow/queue.h"
 #include "interposer/flow/relaxed_capture.h"
 #include "interposer/flow/source.h"
@@ -15,11 +17,6 @@
 
 namespace nvs::interposer::flow {
 namespace {
-
-struct Event {
-  CUevent event;
-  CUcontext context;  // null: gone, with its context
-};
 
 struct Line {
   os::FutexLock lock;  // guards everything below but the atomics
@@ -47,6 +44,7 @@ struct Line {
   std::uint32_t ended_then;             // when somebody last waited for room in vain
   int vain;                             // how many did since
   Habits habits;
+  FirstCome first_come;
 };
 constinit Line lines[gate::kGpusMax] = {};
 
@@ -132,6 +130,24 @@ bool is_held_up(Line& line, std::uint64_t kind) {
   return line.vain >= kVainMax || line.queue.has_learnt(kind);
 }
 
+struct Asking {
+  std::int64_t bound_ns;
+  std::uint64_t kind;
+  std::int64_t asked_ns;
+};
+// Until there is room, for this one before who asked later; 0: now. Where the queue does not get
+// on, nobody waits for others that do.
+std::int64_t wait_in_line_ns(Line& line, std::int64_t now_ns, const Asking& one) {
+  const std::int64_t wait_ns = line.queue.wait_ns(now_ns, one.bound_ns, one.kind);
+  if (wait_ns > 0 || line.queue.is_much_longer(now_ns, one.bound_ns)) return wait_ns;
+  const std::int64_t limit_ns = line.first_come.limit_ns(now_ns, one.asked_ns);
+  const std::int64_t queued_ns = line.queue.remaining_ns(now_ns) + line.queue.guess_ns(one.kind);
+  if (queued_ns <= limit_ns) return 0;
+  const std::int64_t until_room_ns = queued_ns - limit_ns;
+  const std::int64_t look_again_ns = line.queue.poll_in_ns(now_ns);
+  return until_room_ns < look_again_ns ? until_room_ns : look_again_ns;
+}
+
 // A submission ends a pause, which tells what the next one will be like. One that began before the
 // window did counts if it was long before that: the program slept, and then found the gate closed.
 void submit(Line& line, std::int64_t now_ns, const Source& source, std::uint64_t kind) {
@@ -167,30 +183,6 @@ void note_made(Line& line, std::int64_t now_ns) {
   if (line.queue.unmarked() == 0) line.complete = false;
 }
 
-bool create_event(CUcontext context, Event& event) {
-  const auto create = real<Row::cuEventCreate>();
-  const auto push = real<Row::cuCtxPushCurrent_v2>();
-  const auto pop = real<Row::cuCtxPopCurrent_v2>();
-  if (create == nullptr || push == nullptr || pop == nullptr) return false;
-  const RelaxedCapture relaxed;
-  CUcontext popped = nullptr;
-  if (push(context) != CUDA_SUCCESS) return false;
-  // Without a time stamp it costs the GPU nothing; with one, 2 us.
-  const bool made = create(&event.event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS;
-  pop(&popped);
-  event.context = context;
-  return made;
-}
-
-CUcontext context_of(CUstream stream) {
-  CUcontext context = nullptr;
-  const auto of_stream = real<Row::cuStreamGetCtx>();
-  if (of_stream != nullptr && of_stream(stream, &context) == CUDA_SUCCESS) return context;
-  const auto current = real<Row::cuCtxGetCurrent>();
-  if (current == nullptr || current(&context) != CUDA_SUCCESS) return nullptr;
-  return context;
-}
-
 }  // namespace
 
 void set_bound(int gpu, std::int64_t bound_ns) {
@@ -216,30 +208,40 @@ void window_opened(int gpu, bool took_over) {
   lines[gpu].opened_ns.store(clock_ns());
 }
 
-Room ask(int gpu, CUstream stream, std::uint64_t kind) {
+Room ask(int gpu, CUstream stream, std::uint64_t kind, std::int64_t asked_ns) {
   Line& line = lines[gpu];
   const std::int64_t bound_ns = line.bound_ns.load(std::memory_order_relaxed);
-  if (bound_ns == 0) return {0, 0, false};
+  if (bound_ns == 0) return {0, 0, false, 0};
   const Source source = source_of(stream);
   const os::FutexGuard guard(line.lock);
   const std::int64_t now_ns = clock_ns();
-  std::int64_t wait_ns = line.queue.wait_ns(now_ns, bound_ns, kind);
+  if (asked_ns == 0) asked_ns = now_ns;
+  std::int64_t wait_ns = wait_in_line_ns(line, now_ns, {bound_ns, kind, asked_ns});
   // Events are looked at where it can matter: there is no room, or a mark should be done by now.
   if (wait_ns > 0 || line.queue.poll_in_ns(now_ns) <= kMarkEvery_ns) {
     reap(line, now_ns);
-    wait_ns = line.queue.wait_ns(now_ns, bound_ns, kind);
+    wait_ns = wait_in_line_ns(line, now_ns, {bound_ns, kind, asked_ns});
   }
   if (wait_ns > 0 && !is_held_up(line, kind)) {
+    line.first_come.waits(now_ns, asked_ns, line.queue.enough_ns(bound_ns, kind));
     const std::int64_t spare_ns = line.queue.remaining_ns(now_ns) - kStayAwake_ns;
-    return {wait_ns, spare_ns < 0 ? 0 : spare_ns < wait_ns ? spare_ns : wait_ns, false};
+    return {wait_ns, spare_ns < 0 ? 0 : spare_ns < wait_ns ? spare_ns : wait_ns, false, asked_ns};
   }
+  line.first_come.leaves(asked_ns);
   submit(line, now_ns, source, kind);
-  return {0, 0, true};
+  return {0, 0, true, asked_ns};
+}
+
+void asks_no_more(int gpu, std::int64_t asked_ns) {
+  Line& line = lines[gpu];
+  const os::FutexGuard guard(line.lock);
+  line.first_come.leaves(asked_ns);
 }
 
 void waited_in_vain(int gpu, std::int64_t since_ns) {
   Line& line = lines[gpu];
   const os::FutexGuard guard(line.lock);
+  line.first_come.leaves(since_ns);
   // Others were quicker: what is queued gets on.
   if (line.queue.last_completion_ns() > since_ns) return;
   // A kernel that always takes that long waits for nobody.
@@ -375,6 +377,7 @@ void start_over_in_child() {
     line.spares = 0;
     line.vain = 0;
     line.habits = {};
+    line.first_come = {};
   }
 }
 

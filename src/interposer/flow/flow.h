@@ -20,11 +20,14 @@ void window_opened(int gpu, bool took_over);
 
 // Before a submission: may it be made? If so it is counted, where there is a bound.
 struct Room {
-  std::int64_t wait_ns;   // 0: now. Else ask again after so long,
-  std::int64_t sleep_ns;  // and sleep for so much of that at most.
-  bool counted;           // mark() must follow the submission
+  std::int64_t wait_ns;       // 0: now. Else ask again after so long,
+  std::int64_t sleep_ns;      // and sleep for so much of that at most.
+  bool counted;               // mark() must follow the submission
+  std::int64_t asked_ns = 0;  // when this call first asked, to be said when it does again
 };
-Room ask(int gpu, CUstream stream, std::uint64_t kind);
+Room ask(int gpu, CUstream stream, std::uint64_t kind, std::int64_t asked_ns = 0);
+// It will not, though it was told to wait.
+void asks_no_more(int gpu, std::int64_t asked_ns);
 // Whoever asked has lost patience, and nothing has ended since: what runs may wait for what is kept
 // waiting. Until something ends, what is known is not asked to wait any more, nor is anything once
 // several have waited in vain; as long as less than that is queued behind it.

@@ -376,6 +376,7 @@ TEST_F(Flow, WhoWaitsForRoomSleepsWhileThereIsEnoughQueued) {
     }
     EXPECT_GT(room.wait_ns, 0);
     EXPECT_LE(room.sleep_ns, room.wait_ns);
+    flow::asks_no_more(0, room.asked_ns);
   };
   fill(flow::kStayAwake_ns / 2);
   EXPECT_EQ(room.sleep_ns, 0) << "less than that is queued";

@@ -21,17 +21,21 @@ constexpr std::int64_t kNear_ns = 80'000;
 int Kinds::find(std::uint64_t key) {
   if (key == 0) return 0;
   constexpr std::uint32_t kProbes = 8;
+  ++questions_;
   std::uint32_t at = slot_of(key);
+  std::uint32_t place = at;
   for (std::uint32_t i = 0; i < kProbes; ++i) {
-    Kind& kind = kinds_[at];
-    if (kind.key == key) return static_cast<int>(at);
-    if (kind.key == 0) {
-      kind.key = key;
-      return static_cast<int>(at);
+    if (kinds_[at].used < kinds_[place].used) place = at;
+    if (kinds_[at].key == key || kinds_[at].key == 0) {
+      place = at;
+      break;
     }
     at = at % (kKindsMax - 1) + 1;
   }
-  return 0;
+  if (kinds_[place].key != key) kinds_[place] = {};
+  kinds_[place].key = key;
+  kinds_[place].used = questions_;
+  return static_cast<int>(place);
 }
 
 std::int64_t Kinds::guess_ns(int kind) const {

@@ -15,7 +15,8 @@ inline constexpr std::int64_t kFirstGuess_ns = 500'000;
 
 class Kinds {
  public:
-  // The place of a kind; all that there is no room for share place 0.
+  // The place of a kind. One that there is no room for takes that of another, which was not asked
+  // for lately: handles end, and programs make ever new ones. Place 0 is of those without a key.
   int find(std::uint64_t key);
   std::int64_t guess_ns(int kind) const;
   bool has_learnt(int kind) const { return kinds_[kind].guess_ns != 0; }
@@ -47,10 +48,12 @@ class Kinds {
   struct Kind {
     std::uint64_t key;
     std::int64_t guess_ns;  // 0: never seen to end
-    int sights;             // how often it was seen to end when it did
-    int near;               // how often in a row the guess was
+    std::uint64_t used;     // when it was last asked for, in such questions
+    std::uint8_t sights;    // how often it was seen to end when it did
+    std::uint8_t near;      // how often in a row the guess was
   };
   Kind kinds_[kKindsMax] = {};
+  std::uint64_t questions_ = 0;
 };
 
 }  // namespace nvs::interposer::flow

@@ -115,20 +115,25 @@ std::int64_t Queue::ends_in_ns(std::int64_t now_ns) const {
   return remaining_ns(now_ns);
 }
 
+// Kernels longer than the bound follow each other all the same.
+std::int64_t Queue::enough_ns(std::int64_t bound_ns, std::uint64_t key) {
+  const std::int64_t least_ns = std::max<std::int64_t>(bound_ns / 8, kRunDry_ns);
+  return std::max<std::int64_t>(bound_ns - guess_ns(key), least_ns);
+}
+
+bool Queue::is_much_longer(std::int64_t now_ns, std::int64_t bound_ns) const {
+  return marks_ > 0 && now_ns - started_ns() > kinds_.guess_ns(oldest().span) + bound_ns;
+}
+
 std::int64_t Queue::wait_ns(std::int64_t now_ns, std::int64_t bound_ns, std::uint64_t key) {
   if (marks_ == 0) return 0;
   const std::int64_t remaining = remaining_ns(now_ns);
-  const std::int64_t first_ns = kinds_.guess_ns(oldest().span);
-  if (now_ns - started_ns() > first_ns + bound_ns) {
-    // It takes much longer than we thought, and so may what is behind it: just enough of that.
-    return remaining <= kRunDry_ns ? 0 : poll_in_ns(now_ns);
-  }
-  // Kernels longer than the bound follow each other all the same.
-  const std::int64_t least_ns = std::max<std::int64_t>(bound_ns / 8, kRunDry_ns);
-  const std::int64_t enough_ns = std::max<std::int64_t>(bound_ns - guess_ns(key), least_ns);
-  if (remaining <= enough_ns) return 0;
-  const std::int64_t until_room = std::max<std::int64_t>(remaining - enough_ns, kShortestWait_ns);
-  return std::min<std::int64_t>(until_room, poll_in_ns(now_ns));
+  // Of what may be much longer too, just enough that the GPU is not idle.
+  const bool is_unknown = is_much_longer(now_ns, bound_ns);
+  const std::int64_t until_room = remaining - (is_unknown ? kRunDry_ns : enough_ns(bound_ns, key));
+  if (until_room <= 0) return 0;
+  return std::min<std::int64_t>(std::max<std::int64_t>(until_room, kShortestWait_ns),
+                                poll_in_ns(now_ns));
 }
 
 std::int64_t Queue::poll_in_ns(std::int64_t now_ns) const {

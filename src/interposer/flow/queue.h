@@ -65,6 +65,10 @@ class Queue {
   std::int64_t behind_oldest_ns() const;
   // The last of all runs, and should end in so long; 0: not so, or when it ends is not known well.
   std::int64_t ends_in_ns(std::int64_t now_ns) const;
+  // One more of that kind may be submitted if no more than this is queued.
+  std::int64_t enough_ns(std::int64_t bound_ns, std::uint64_t key);
+  // The oldest takes much longer than it was thought to, and so may what is behind it.
+  bool is_much_longer(std::int64_t now_ns, std::int64_t bound_ns) const;
   // 0: one more of that kind may be submitted now. Else: look again after so long at the latest.
   std::int64_t wait_ns(std::int64_t now_ns, std::int64_t bound_ns, std::uint64_t key);
   // When the oldest mark should be looked at.

@@ -280,6 +280,35 @@ TEST_F(QueueTest, MarksMayCompleteBehindOneThatDoesNot) {
   EXPECT_EQ(queue.wait_ns(now, kBound, kKey), 0);
 }
 
+// On another stream, whose marks complete one by one behind the first.
+TEST_F(QueueTest, TheGpuIsNotIdleBehindWhatDoesNotEnd) {
+  const auto kernel = [](int) { return 100 * kUs; };
+  run(50 * kMs, kernel);
+  now += kMs;
+  reap();
+  queue.submit(now, kKey + 1);
+  queue.marked(now);
+  now += kFirstGuess_ns + kBound + kMs;
+  gpu.submit(now, 0);
+  gpu.forgive();
+  const std::int64_t end = now + 100 * kMs;
+  while (now < end) {
+    while (queue.marks() > 1 && gpu.oldest_complete(now)) {
+      gpu.pop();
+      queue.drop_at(1);
+    }
+    const std::int64_t wait = queue.wait_ns(now, kBound, kKey);
+    if (wait == 0) {
+      queue.submit(now, kKey);
+      gpu.submit(now, kernel(0));
+      gpu.mark();
+      queue.marked(now);
+    }
+    now += wait + 10 * kUs;
+  }
+  EXPECT_LT(gpu.starved(), 100 * kMs / 8);
+}
+
 TEST_F(QueueTest, WithoutMarksNothingIsHeldBack) {
   for (int i = 0; i < 1000; ++i) queue.submit(now, kKey);
   EXPECT_EQ(queue.wait_ns(now, kBound, kKey), 0);
@@ -308,78 +337,6 @@ TEST_F(QueueTest, CompletionsAreCounted) {
   EXPECT_EQ(queue.completions(), 0U);
   queue.completed(now + kMs, 2);
   EXPECT_EQ(queue.completions(), 2U);
-}
-
-// Seen to take 1 ms often enough.
-Queue after_kernels_of_a_millisecond(std::int64_t& now) {
-  Queue queue;
-  for (int i = 0; i < 20; ++i) {
-    queue.submit(now, kKey);
-    queue.marked(now);
-    now += 990 * kUs;
-    queue.seen_running(now);
-    now += 10 * kUs;
-    queue.completed(now, 1);
-  }
-  return queue;
-}
-
-TEST(QueueEnd, OfTheLastKernelIsKnownWhileItRuns) {
-  std::int64_t now = kMs;
-  Queue queue = after_kernels_of_a_millisecond(now);
-  EXPECT_EQ(queue.ends_in_ns(now), 0) << "nothing runs";
-  queue.submit(now, kKey);
-  EXPECT_EQ(queue.ends_in_ns(now), 0) << "no mark tells when it ends";
-  queue.marked(now);
-  EXPECT_NEAR(static_cast<double>(queue.ends_in_ns(now)), 1e6, 2e4);
-  EXPECT_NEAR(static_cast<double>(queue.ends_in_ns(now + 900 * kUs)), 1e5, 2e4);
-  EXPECT_EQ(queue.ends_in_ns(now + 2 * kMs), 0) << "it is overdue";
-  queue.submit(now, kKey);
-  queue.marked(now);
-  EXPECT_EQ(queue.ends_in_ns(now + 900 * kUs), 0) << "it is not the last";
-}
-
-TEST(QueueEnd, IsKnownUnlessAKernelTookMuchLonger) {
-  std::int64_t now = kMs;
-  Queue queue = after_kernels_of_a_millisecond(now);
-  const auto run_unseen = [&](std::int64_t kernel_ns) {
-    queue.submit(now, kKey);
-    queue.marked(now);
-    now += kernel_ns;
-    queue.completed(now, 1);
-  };
-  const auto is_known = [&] {
-    Queue next = queue;
-    next.submit(now, kKey);
-    next.marked(now);
-    return next.ends_in_ns(now) > 0;
-  };
-  run_unseen(kMs);
-  EXPECT_TRUE(is_known()) << "nobody looked when it ended, but it did about then";
-  queue.submit(now, kKey);
-  queue.marked(now);
-  now += 1200 * kUs;
-  queue.seen_running(now);
-  queue.completed(now, 1);
-  EXPECT_FALSE(is_known());
-}
-
-TEST(QueueEnd, OfAKernelThatIsNewIsNotKnown) {
-  Queue queue;
-  queue.submit(kMs, kKey);
-  queue.marked(kMs);
-  EXPECT_GT(queue.remaining_ns(kMs), 0);
-  EXPECT_EQ(queue.ends_in_ns(kMs), 0);
-}
-
-TEST(QueueEnd, IsNotKnownBeforeTheGpuHasTurnedToUs) {
-  std::int64_t now = kMs;
-  Queue queue = after_kernels_of_a_millisecond(now);
-  queue.turns(now);
-  queue.submit(now, kKey);
-  queue.marked(now);
-  EXPECT_EQ(queue.ends_in_ns(now), 0);
-  EXPECT_GT(queue.ends_in_ns(now + kTurnToUs_ns), 0);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Room behind work that does not end: it may wait for what the program would submit next.
 #include <gtest/gtest.h>
 
+#include "interposer/flow/first_come.h"
 #include "interposer/flow/flow.h"
 #include "interposer/flow/kinds.h"
 #include "interposer/flow/test_events.h"
@@ -25,7 +26,11 @@ class RoomInVain : public flow::BoundedTest {
 
   static bool submit(std::uint64_t kind) {
     const flow::Room room = flow::ask(0, stream(), kind);
-    if (room.counted) flow::mark(0, stream());
+    if (room.counted) {
+      flow::mark(0, stream());
+    } else {
+      flow::asks_no_more(0, room.asked_ns);
+    }
     return room.counted;
   }
   // What one takes; whether that was known.
@@ -153,6 +158,40 @@ TEST_F(RoomInVain, AKernelThatAlwaysTakesAsLongIsWaitedForByAll) {
     in_time = clock_ns() - before_ns < kLate_ns - flow::kFirstGuess_ns;
     EXPECT_TRUE(made < kFew || !in_time);
   }
+}
+
+// A thread with short work and one with long: room that is enough for the first is not for the
+// other, and so the first would always find some.
+TEST_F(RoomInVain, WhoAskedFirstComesFirst) {
+  constexpr std::uint64_t kLong = 1000;
+  for (bool in_time = false; !in_time;) {
+    SetUp();
+    const std::int64_t before_ns = clock_ns();
+    fill(kUnknown);
+    const flow::Room first = flow::ask(0, stream(), kLong);
+    ASSERT_FALSE(first.counted);
+    // Now there is room for another one.
+    flow::set_bound(0, 2 * kBound_ns);
+    flow::Room second = flow::ask(0, stream(), kUnknown);
+    EXPECT_FALSE(second.counted);
+    EXPECT_GT(second.wait_ns, 0);
+    flow::asks_no_more(0, first.asked_ns);
+    second = flow::ask(0, stream(), kUnknown, second.asked_ns);
+    in_time = clock_ns() - before_ns < flow::FirstCome::kGone_ns / 2;
+    EXPECT_TRUE(second.counted);
+    if (second.counted) flow::mark(0, stream());
+  }
+}
+
+// The same thread goes on with something else.
+TEST_F(RoomInVain, WhoHasComeInLeavesNobodyWaiting) {
+  fill(kUnknown);
+  const flow::Room first = flow::ask(0, stream(), kUnknown);
+  ASSERT_FALSE(first.counted);
+  flow::set_bound(0, 4 * kBound_ns);
+  ASSERT_TRUE(flow::ask(0, stream(), kUnknown, first.asked_ns).counted);
+  flow::mark(0, stream());
+  EXPECT_TRUE(submit(kUnknown));
 }
 
 }  // namespace

@@ -185,6 +185,7 @@ class Visit {
   // It was counted, or waited for room, and then the gate closed.
   void forget_count() {
     if (counted_) flow::take_back(target_.gpu);
+    if (asked_since_ns_ != 0) flow::asks_no_more(target_.gpu, asked_since_ns_);
     counted_ = false;
     asked_since_ns_ = 0;
   }
@@ -201,11 +202,11 @@ class Visit {
 
   bool has_room(std::uint32_t change) {
     if (counted_) return true;
-    const flow::Room room = flow::ask(target_.gpu, call_.stream, call_.kind);
+    const flow::Room room = flow::ask(target_.gpu, call_.stream, call_.kind, asked_since_ns_);
     counted_ = room.counted;
     if (room.wait_ns == 0) return true;
     // Work that is queued may wait for this very submission.
-    if (asked_since_ns_ == 0) asked_since_ns_ = clock_ns();
+    asked_since_ns_ = room.asked_ns;
     if (clock_ns() - asked_since_ns_ > kRoomPatience_ns) {
       flow::waited_in_vain(target_.gpu, asked_since_ns_);
       counted_ = flow::count(target_.gpu, call_.stream, call_.kind);

@@ -111,7 +111,19 @@ struct CallStream {
     call.launch_count = count;
     call.stream = launches->hStream;
     call.on_stream = true;
-    call.kind = reinterpret_cast<std::uintptr_t>(launches->function);
+    call.kind += reinterpret_cast<std::uintptr_t>(launches->function);
+    call.kind += of_blocks(launches->gridDimX, launches->gridDimY, launches->gridDimZ);
+  }
+
+  // One function is launched with few blocks and with many, and takes as different times.
+  static std::uint64_t of_blocks(unsigned x, unsigned y, unsigned z) {
+    return of_about(std::size_t{x} * y * z);
+  }
+  template <class... Rest>
+  static void find(gate::Call& call, CUfunction function, unsigned x, unsigned y, unsigned z,
+                   Rest... rest) {
+    call.kind += of_blocks(x, y, z);
+    find(call, function, rest...);
   }
 
   template <class First, class... Rest>
@@ -125,8 +137,10 @@ struct CallStream {
     } else if constexpr (std::is_same_v<First, const CUlaunchConfig*>) {
       call.stream = or_default(first != nullptr ? first->hStream : nullptr);
       call.on_stream = true;
+      if (first != nullptr)
+        call.kind += of_blocks(first->gridDimX, first->gridDimY, first->gridDimZ);
     } else if constexpr (std::is_same_v<First, CUfunction> || std::is_same_v<First, CUgraphExec>) {
-      call.kind = reinterpret_cast<std::uintptr_t>(first);
+      call.kind += reinterpret_cast<std::uintptr_t>(first);
     } else if constexpr (std::is_same_v<First, std::size_t>) {
       call.kind += of_about(first);
     } else if constexpr (requires { bytes_of(first); }) {
