@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interposer/flow/flow.h"
 
+#include <algorithm>
 #include <atomic>
 
+#include "interposer/exports/default_streams.h"
 #include "interposer/exports/real.h"
-#include "interposer/flow/first_come.h"
 #include "interposer/flow/habits.h"
-#include "interposer/flow/mark_event.h"
-#include "interposer/flow/queue.h"
-#include "interposer/flow/relaxed_capture.h"
-#include "interposer/flow/source.h"
+#include "interposer/flow/lane.h"
+#include "interposer/flow/streams_at_work.h"
 #include "interposer/gate/gate.h"
 #include "interposer/resolve/clock.h"
-#include "interposer/session/faults.h"
 #include "os/futex_lock.h"
 
 namespace nvs::interposer::flow {
@@ -25,162 +23,63 @@ struct Line {
   std::atomic<std::int64_t> turning_ns;  // what the GPU then needs to turn to us
   std::atomic<std::int64_t> wanted_ns;   // when a thread was the first to find the gate closed
   std::atomic<std::uint32_t> losses;     // how often track was lost
-  Queue queue;
-  // Every submission since the GPU was last seen empty has a mark behind it, or will have one;
-  // unless track was lost since.
-  bool complete;
-  std::uint32_t losses_then;
-  int being_made;          // submissions that are counted, and may not be in the driver yet
-  std::uint32_t made;      // those that were made, ever
-  Source behind;           // the stream of the submissions that have no mark yet
-  bool mixed;              // they are of several, or of one that is gone
-  Event marks[kMarksMax];  // in the order of the queue's
-  int first;
-  Event spare[kMarksMax];
-  int spares;
+  std::uint32_t losses_then;             // when the GPU was last seen empty
+  Lane lanes[kEngines];
+  StreamsAtWork at_work;
   std::atomic<std::int64_t> paused_ns;  // in all
   std::int64_t busy_since_ns;           // the first submission after nothing was known to run
-  std::uint32_t ended;                  // marks that were seen complete, in whatever order
-  std::uint32_t ended_then;             // when somebody last waited for room in vain
-  int vain;                             // how many did since
   Habits habits;
-  FirstCome first_come;
+
+  static_assert(kEngines == 2);
+  Lane& of(Engine engine) { return lanes[static_cast<int>(engine)]; }
+  bool is_empty() const { return lanes[0].queue.is_empty() && lanes[1].queue.is_empty(); }
+  int marks() const { return lanes[0].queue.marks() + lanes[1].queue.marks(); }
+  int unmarked() const { return lanes[0].queue.unmarked() + lanes[1].queue.unmarked(); }
+  std::int64_t last_activity_ns() const {
+    return std::max<std::int64_t>(lanes[0].last_activity_ns(), lanes[1].last_activity_ns());
+  }
+  bool knows_all() const {
+    return losses.load() == losses_then && lanes[0].knows_all() && lanes[1].knows_all();
+  }
 };
 constinit Line lines[gate::kGpusMax] = {};
 
-Event& mark_at(Line& line, int index) { return line.marks[(line.first + index) % kMarksMax]; }
-
-void keep(Line& line, Event event) {
-  if (event.context == nullptr) return;
-  if (line.spares < kMarksMax) {
-    line.spare[line.spares++] = event;
-  } else if (const auto destroy = real<Row::cuEventDestroy_v2>()) {
-    destroy(event.event);
-  }
-}
-
-bool take_spare(Line& line, CUcontext context, Event& event) {
-  for (int i = line.spares - 1; i >= 0; --i) {
-    if (line.spare[i].context != context) continue;
-    event = line.spare[i];
-    line.spare[i] = line.spare[--line.spares];
-    return true;
-  }
-  return false;
-}
-
-// In a context that is broken, or at the end of the process, nothing runs any more.
-bool is_complete(const Line& line, const Event& event) {
-  const auto query = real<Row::cuEventQuery>();
-  if (event.context == nullptr || query == nullptr) return true;
-  const CUresult result = query(event.event);
-  faults::note(static_cast<int>(&line - lines), result);
-  return result != CUDA_ERROR_NOT_READY;
-}
-
-// A stream may wait for what is submitted to another one: then marks behind the oldest complete
-// before it, and must not count as queued.
-void drop_complete(Line& line) {
-  int kept = 1;
-  const int marks = line.queue.marks();
-  for (int i = 1; i < marks; ++i) {
-    const Event event = mark_at(line, i);
-    if (is_complete(line, event)) {
-      keep(line, event);
-      line.queue.drop_at(kept);
-      ++line.ended;
-    } else {
-      mark_at(line, kept++) = event;
-    }
-  }
-}
-
-// Looks at the oldest marks until one is not complete.
-void reap(Line& line, std::int64_t now_ns) {
-  const RelaxedCapture relaxed;
-  const int marks = line.queue.marks();
-  int complete = 0;
-  while (complete < marks && is_complete(line, mark_at(line, complete))) ++complete;
-  for (int i = 0; i < complete; ++i) keep(line, mark_at(line, i));
-  line.first = (line.first + complete) % kMarksMax;
-  line.ended += static_cast<std::uint32_t>(complete);
-  line.queue.completed(now_ns, complete);
-  if (complete == marks) return;
-  line.queue.seen_running(now_ns);
-  if (line.queue.is_overdue(now_ns)) drop_complete(line);
-}
-
-std::int64_t last_activity_ns(const Queue& queue) {
-  const std::int64_t submitted_ns = queue.last_submission_ns();
-  const std::int64_t completed_ns = queue.last_completion_ns();
-  return submitted_ns > completed_ns ? submitted_ns : completed_ns;
-}
-
-// If no mark is left, nothing runs.
-bool knows_all(const Line& line) {
-  const bool lost = line.losses.load() != line.losses_then;
-  return line.complete && !lost && line.queue.unmarked() == 0;
-}
-
-// What is queued may wait for what comes. It may as well be a long kernel, and then as much of what
-// is behind it is what the next tenant waits for.
-bool is_held_up(Line& line, std::uint64_t kind) {
-  if (line.vain == 0 || line.ended != line.ended_then) return false;
-  if (line.queue.behind_oldest_ns() >= kQueuedInVain_ns) return false;
-  return line.vain >= kVainMax || line.queue.has_learnt(kind);
-}
-
-struct Asking {
-  std::int64_t bound_ns;
-  std::uint64_t kind;
-  std::int64_t asked_ns;
-};
-// Until there is room, for this one before who asked later; 0: now. Where the queue does not get
-// on, nobody waits for others that do.
-std::int64_t wait_in_line_ns(Line& line, std::int64_t now_ns, const Asking& one) {
-  const std::int64_t wait_ns = line.queue.wait_ns(now_ns, one.bound_ns, one.kind);
-  if (wait_ns > 0 || line.queue.is_much_longer(now_ns, one.bound_ns)) return wait_ns;
-  const std::int64_t limit_ns = line.first_come.limit_ns(now_ns, one.asked_ns);
-  const std::int64_t queued_ns = line.queue.remaining_ns(now_ns) + line.queue.guess_ns(one.kind);
-  if (queued_ns <= limit_ns) return 0;
-  const std::int64_t until_room_ns = queued_ns - limit_ns;
-  const std::int64_t look_again_ns = line.queue.poll_in_ns(now_ns);
-  return until_room_ns < look_again_ns ? until_room_ns : look_again_ns;
-}
-
 // A submission ends a pause, which tells what the next one will be like. One that began before the
 // window did counts if it was long before that: the program slept, and then found the gate closed.
-void submit(Line& line, std::int64_t now_ns, const Source& source, std::uint64_t kind) {
-  if (line.queue.unmarked() != 0 && source != line.behind) line.mixed = true;
-  line.behind = source;
-  if (line.queue.is_empty()) line.busy_since_ns = now_ns;
-  if (line.queue.marks() == 0) {
-    const std::int64_t since_ns = last_activity_ns(line.queue);
-    const std::int64_t opened_ns = line.opened_ns.load();
-    const std::int64_t turning_ns = line.turning_ns.load();
-    const bool in_window = since_ns >= opened_ns;
-    if (!in_window && turning_ns != 0) line.queue.turns(now_ns);
-    const std::int64_t paused_ns = in_window ? now_ns - since_ns : now_ns - opened_ns + turning_ns;
-    // Until a window is taken up is never the program's work, however short that is.
-    const bool is_pause = !in_window || paused_ns >= kPause_ns;
-    if (is_pause && knows_all(line)) line.paused_ns.fetch_add(paused_ns);
-    const std::int64_t wanted_ns = in_window ? now_ns : line.wanted_ns.load();
-    const bool met_closed = !in_window && wanted_ns > since_ns;
-    // Nor is there one while a call that waits for its work is inside.
-    const bool is_made = line.queue.unmarked() == 0;
-    if (is_made && (in_window || met_closed)) line.habits.paused(wanted_ns - since_ns);
-    if (met_closed) line.habits.waited(opened_ns - wanted_ns);
+void end_pause(Line& line, std::int64_t now_ns) {
+  const std::int64_t since_ns = line.last_activity_ns();
+  const std::int64_t opened_ns = line.opened_ns.load();
+  const std::int64_t turning_ns = line.turning_ns.load();
+  const bool in_window = since_ns >= opened_ns;
+  if (!in_window && turning_ns != 0) {
+    for (Lane& lane : line.lanes) lane.queue.turns(now_ns);
   }
-  line.queue.submit(now_ns, kind);
-  ++line.being_made;
+  const std::int64_t paused_ns = in_window ? now_ns - since_ns : now_ns - opened_ns + turning_ns;
+  // Until a window is taken up is never the program's work, however short that is.
+  const bool is_pause = !in_window || paused_ns >= kPause_ns;
+  if (is_pause && line.knows_all()) line.paused_ns.fetch_add(paused_ns);
+  const std::int64_t wanted_ns = in_window ? now_ns : line.wanted_ns.load();
+  const bool met_closed = !in_window && wanted_ns > since_ns;
+  // Nor is there one while a call that waits for its work is inside.
+  const bool is_made = line.unmarked() == 0;
+  if (is_made && (in_window || met_closed)) line.habits.paused(wanted_ns - since_ns);
+  if (met_closed) line.habits.waited(opened_ns - wanted_ns);
 }
 
-void note_made(Line& line, std::int64_t now_ns) {
-  --line.being_made;
-  ++line.made;
-  line.queue.made(now_ns);
-  // A mark of another thread was recorded before this submission was made, and counts for it.
-  if (line.queue.unmarked() == 0) line.complete = false;
+void submit(Line& line, Engine engine, std::int64_t now_ns, const Source& source,
+            std::uint64_t kind) {
+  if (line.is_empty()) line.busy_since_ns = now_ns;
+  if (line.marks() == 0) end_pause(line, now_ns);
+  if (engine == Engine::any) line.at_work.add(source.stream);
+  line.of(engine).submit(now_ns, source, kind);
+}
+
+// What a stream does is in order: beside kernels it is they that copies on it wait for. A default
+// stream may be in order with others, too.
+Engine engine_for(const Line& line, CUstream stream, std::uint64_t kind) {
+  const bool is_copy = (kind & kBesideKernels) != 0;
+  const bool is_own = !is_default_stream(stream) && !line.at_work.has(stream);
+  return is_copy && is_own ? Engine::copies : Engine::any;
 }
 
 }  // namespace
@@ -192,11 +91,11 @@ void set_bound(int gpu, std::int64_t bound_ns) {
 
 bool is_bounded(int gpu) { return lines[gpu].bound_ns.load(std::memory_order_relaxed) != 0; }
 
-void take_back(int gpu) {
+void take_back(int gpu, Engine engine) {
   Line& line = lines[gpu];
   const os::FutexGuard guard(line.lock);
-  --line.being_made;
-  line.complete = false;
+  --line.of(engine).being_made;
+  line.of(engine).complete = false;
 }
 
 void lose_track(int gpu) { lines[gpu].losses.fetch_add(1); }
@@ -211,62 +110,60 @@ void window_opened(int gpu, bool took_over) {
 Room ask(int gpu, CUstream stream, std::uint64_t kind, std::int64_t asked_ns) {
   Line& line = lines[gpu];
   const std::int64_t bound_ns = line.bound_ns.load(std::memory_order_relaxed);
-  if (bound_ns == 0) return {0, 0, false, 0};
+  if (bound_ns == 0) return {0, 0, false};
   const Source source = source_of(stream);
   const os::FutexGuard guard(line.lock);
   const std::int64_t now_ns = clock_ns();
-  if (asked_ns == 0) asked_ns = now_ns;
-  std::int64_t wait_ns = wait_in_line_ns(line, now_ns, {bound_ns, kind, asked_ns});
+  const Engine engine = engine_for(line, stream, kind);
+  Lane& lane = line.of(engine);
+  const Lane::Asking one{bound_ns, kind, asked_ns != 0 ? asked_ns : now_ns};
+  std::int64_t wait_ns = lane.wait_ns(now_ns, one);
   // Events are looked at where it can matter: there is no room, or a mark should be done by now.
-  if (wait_ns > 0 || line.queue.poll_in_ns(now_ns) <= kMarkEvery_ns) {
-    reap(line, now_ns);
-    wait_ns = wait_in_line_ns(line, now_ns, {bound_ns, kind, asked_ns});
+  if (wait_ns > 0 || lane.queue.poll_in_ns(now_ns) <= kMarkEvery_ns) {
+    lane.reap(gpu, now_ns);
+    wait_ns = lane.wait_ns(now_ns, one);
   }
-  if (wait_ns > 0 && !is_held_up(line, kind)) {
-    line.first_come.waits(now_ns, asked_ns, line.queue.enough_ns(bound_ns, kind));
-    const std::int64_t spare_ns = line.queue.remaining_ns(now_ns) - kStayAwake_ns;
-    return {wait_ns, spare_ns < 0 ? 0 : spare_ns < wait_ns ? spare_ns : wait_ns, false, asked_ns};
+  if (wait_ns > 0 && !lane.is_held_up(kind)) {
+    lane.first_come.waits(now_ns, one.asked_ns, lane.queue.enough_ns(bound_ns, kind));
+    const std::int64_t spare_ns = lane.queue.remaining_ns(now_ns) - kStayAwake_ns;
+    const std::int64_t sleep_ns = std::clamp<std::int64_t>(spare_ns, 0, wait_ns);
+    return {wait_ns, sleep_ns, false, one.asked_ns, engine};
   }
-  line.first_come.leaves(asked_ns);
-  submit(line, now_ns, source, kind);
-  return {0, 0, true, asked_ns};
+  lane.first_come.leaves(one.asked_ns);
+  submit(line, engine, now_ns, source, kind);
+  return {0, 0, true, one.asked_ns, engine};
 }
 
 void asks_no_more(int gpu, std::int64_t asked_ns) {
   Line& line = lines[gpu];
   const os::FutexGuard guard(line.lock);
-  line.first_come.leaves(asked_ns);
+  for (Lane& lane : line.lanes) lane.first_come.leaves(asked_ns);
 }
 
-void waited_in_vain(int gpu, std::int64_t since_ns) {
+void waited_in_vain(int gpu, std::int64_t since_ns, Engine engine) {
   Line& line = lines[gpu];
   const os::FutexGuard guard(line.lock);
-  line.first_come.leaves(since_ns);
-  // Others were quicker: what is queued gets on.
-  if (line.queue.last_completion_ns() > since_ns) return;
-  // A kernel that always takes that long waits for nobody.
-  if (line.queue.is_steady() && !line.queue.is_late(clock_ns())) return;
-  line.vain = line.ended == line.ended_then ? line.vain + 1 : 1;
-  line.ended_then = line.ended;
+  line.of(engine).waited_in_vain(clock_ns(), since_ns);
 }
 
-bool count(int gpu, CUstream stream, std::uint64_t kind) {
+bool count(int gpu, CUstream stream, std::uint64_t kind, Engine engine) {
   Line& line = lines[gpu];
   if (line.bound_ns.load(std::memory_order_relaxed) == 0) return false;
   const Source source = source_of(stream);
   const os::FutexGuard guard(line.lock);
-  submit(line, clock_ns(), source, kind);
+  submit(line, engine, clock_ns(), source, kind);
   return true;
 }
 
-void made(int gpu) {
+void made(int gpu, Engine engine) {
   Line& line = lines[gpu];
   const os::FutexGuard guard(line.lock);
-  note_made(line, clock_ns());
+  line.of(engine).note_made(clock_ns());
 }
 
-void mark(int gpu, CUstream stream) {
+void mark(int gpu, CUstream stream, Engine engine) {
   Line& line = lines[gpu];
+  Lane& lane = line.of(engine);
   Event event{};
   const CUcontext context = context_of(stream);
   const Source source = source_of(stream);
@@ -274,10 +171,10 @@ void mark(int gpu, CUstream stream) {
   {
     const std::int64_t bound_ns = line.bound_ns.load(std::memory_order_relaxed);
     const os::FutexGuard guard(line.lock);
-    note_made(line, clock_ns());
-    made_before = line.made;
-    if (context == nullptr || !line.queue.needs_mark(clock_ns(), bound_ns)) return;
-    if (!take_spare(line, context, event)) event.context = nullptr;
+    lane.note_made(clock_ns());
+    made_before = lane.made;
+    if (context == nullptr || !lane.queue.needs_mark(clock_ns(), bound_ns)) return;
+    event = lane.take_event(context);
   }
   // The lock is not held where the driver may have to wait for room in a stream.
   const auto record = real<Row::cuEventRecord>();
@@ -285,35 +182,31 @@ void mark(int gpu, CUstream stream) {
   if (event.context == nullptr && !create_event(context, event)) return;
   const bool recorded = record(event.event, stream) == CUDA_SUCCESS;
   const os::FutexGuard guard(line.lock);
-  if (!recorded || line.queue.is_full() || line.queue.unmarked() == 0) {
-    keep(line, event);
-    return;
-  }
-  // What other threads have counted, or have made since, may come after the mark.
-  const bool is_last = line.being_made == 0 && line.made == made_before;
-  if (line.mixed || line.behind != source || !is_last) line.complete = false;
-  line.mixed = false;
-  mark_at(line, line.queue.marks()) = event;
-  line.queue.marked(clock_ns());
+  if (!recorded) return lane.keep(event);
+  lane.marked(clock_ns(), event, source, made_before);
 }
 
 bool look(int gpu, Look& result) {
   Line& line = lines[gpu];
   if (line.bound_ns.load(std::memory_order_relaxed) == 0 || !line.lock.try_lock()) return false;
   const std::int64_t now_ns = clock_ns();
-  reap(line, now_ns);
-  const Queue& queue = line.queue;
-  result.quiet_ns = now_ns - last_activity_ns(queue);
-  result.remaining_ns = queue.remaining_ns(now_ns);
+  for (Lane& lane : line.lanes) lane.reap(gpu, now_ns);
+  const Queue& any = line.of(Engine::any).queue;
+  const Queue& copies = line.of(Engine::copies).queue;
+  result.quiet_ns = now_ns - line.last_activity_ns();
+  result.remaining_ns =
+      std::max<std::int64_t>(any.remaining_ns(now_ns), copies.remaining_ns(now_ns));
   // Submissions behind the last mark are few and lie closer together than marks do.
-  const bool unmarked_done = queue.unmarked() == 0 || result.quiet_ns > 2 * result.remaining_ns;
-  result.done = queue.marks() == 0 && unmarked_done && !gate::is_submitting(gpu);
-  result.certain = knows_all(line);
-  result.ends_in_ns = result.certain ? queue.ends_in_ns(now_ns) : 0;
-  result.look_again_ns = queue.poll_in_ns(now_ns);
-  result.completions = queue.completions();
-  result.oldest = queue.oldest_number();
-  result.next = queue.next_number();
+  const bool unmarked_done = line.unmarked() == 0 || result.quiet_ns > 2 * result.remaining_ns;
+  result.done = line.marks() == 0 && unmarked_done && !gate::is_submitting(gpu);
+  result.certain = line.knows_all();
+  const bool is_known = result.certain && copies.is_empty();
+  result.ends_in_ns = is_known ? any.ends_in_ns(now_ns) : 0;
+  result.look_again_ns = std::min<std::int64_t>(any.poll_in_ns(now_ns), copies.poll_in_ns(now_ns));
+  result.completions = any.completions() + copies.completions();
+  const Queue& oldest = any.marks() > 0 ? any : copies;
+  result.oldest = oldest.oldest_number();
+  result.next = oldest.next_number();
   result.sleeps_long = line.habits.sleeps_long();
   result.mostly_sleeps = line.habits.mostly_sleeps();
   result.waits_ns = line.habits.waits_ns();
@@ -332,38 +225,22 @@ void emptied(int gpu, const Moment& since) {
   const os::FutexGuard guard(line.lock);
   // Whoever comes in by a window that opens from now on is counted after this, or loses track.
   if (line.losses.load() != since.losses || line.opened_ns.load() != since.opened_ns) return;
-  for (int i = 0; i < line.queue.marks(); ++i) keep(line, mark_at(line, i));
-  line.queue.emptied(clock_ns());
-  line.complete = true;
+  for (Lane& lane : line.lanes) lane.emptied(clock_ns());
   line.losses_then = since.losses;
-  line.mixed = false;
-  line.vain = 0;
 }
 
-// Its handle may come back as that of another one, while its work goes on.
 void stream_ends(CUstream stream) {
   for (Line& line : lines) {
     const os::FutexGuard guard(line.lock);
-    if (line.queue.unmarked() != 0 && line.behind.stream == stream) line.mixed = true;
+    for (Lane& lane : line.lanes) lane.stream_ends(stream);
+    line.at_work.ends(stream);
   }
 }
 
 void context_ends(CUcontext context) {
-  const auto destroy = real<Row::cuEventDestroy_v2>();
   for (Line& line : lines) {
     const os::FutexGuard guard(line.lock);
-    if (line.queue.unmarked() != 0) line.mixed = true;  // its streams end with it
-    const auto drop = [&](Event& event) {
-      if (event.context != context) return false;
-      event.context = nullptr;
-      line.complete = false;  // the context may go on, and its work with it
-      if (destroy != nullptr) destroy(event.event);
-      return true;
-    };
-    for (int i = 0; i < line.queue.marks(); ++i) drop(mark_at(line, i));
-    for (int i = line.spares - 1; i >= 0; --i) {
-      if (drop(line.spare[i])) line.spare[i] = line.spare[--line.spares];
-    }
+    for (Lane& lane : line.lanes) lane.context_ends(context);
   }
 }
 
@@ -371,13 +248,9 @@ void start_over_in_child() {
   for (Line& line : lines) {
     line.lock.reset();
     line.bound_ns.store(0, std::memory_order_relaxed);
-    line.queue = {};
-    line.complete = false;
-    line.being_made = 0;
-    line.spares = 0;
-    line.vain = 0;
+    for (Lane& lane : line.lanes) lane.start_over();
+    line.at_work = {};
     line.habits = {};
-    line.first_come = {};
   }
 }
 

@@ -10,6 +10,13 @@
 
 namespace nvs::interposer::flow {
 
+// Copies between host and GPU go on beside kernels, where they are on streams of their own: then
+// they have a queue of their own too.
+enum class Engine : std::uint8_t { any, copies };
+inline constexpr int kEngines = 2;
+// The bit of a kind that is such a copy.
+inline constexpr std::uint64_t kBesideKernels = std::uint64_t{1} << 63U;
+
 // 0: no bound, and submissions are not counted.
 void set_bound(int gpu, std::int64_t bound_ns);
 
@@ -20,10 +27,11 @@ void window_opened(int gpu, bool took_over);
 
 // Before a submission: may it be made? If so it is counted, where there is a bound.
 struct Room {
-  std::int64_t wait_ns;       // 0: now. Else ask again after so long,
-  std::int64_t sleep_ns;      // and sleep for so much of that at most.
-  bool counted;               // mark() must follow the submission
-  std::int64_t asked_ns = 0;  // when this call first asked, to be said when it does again
+  std::int64_t wait_ns;         // 0: now. Else ask again after so long,
+  std::int64_t sleep_ns;        // and sleep for so much of that at most.
+  bool counted;                 // mark() must follow the submission
+  std::int64_t asked_ns = 0;    // when this call first asked, to be said when it does again
+  Engine engine = Engine::any;  // whose queue it is; what follows the submission is of that one
 };
 Room ask(int gpu, CUstream stream, std::uint64_t kind, std::int64_t asked_ns = 0);
 // It will not, though it was told to wait.
@@ -31,21 +39,21 @@ void asks_no_more(int gpu, std::int64_t asked_ns);
 // Whoever asked has lost patience, and nothing has ended since: what runs may wait for what is kept
 // waiting. Until something ends, what is known is not asked to wait any more, nor is anything once
 // several have waited in vain; as long as less than that is queued behind it.
-void waited_in_vain(int gpu, std::int64_t since_ns);
+void waited_in_vain(int gpu, std::int64_t since_ns, Engine engine = Engine::any);
 inline constexpr int kVainMax = 10;
 inline constexpr std::int64_t kQueuedInVain_ns = 500'000'000;
 // Counts a submission without asking. False: there is no bound.
-bool count(int gpu, CUstream stream, std::uint64_t kind);
+bool count(int gpu, CUstream stream, std::uint64_t kind, Engine engine = Engine::any);
 // A submission that was counted is not made after all, or not now.
-void take_back(int gpu);
+void take_back(int gpu, Engine engine = Engine::any);
 // A submission that cannot be counted: marks will not tell when it is done. It takes no lock, and
 // is said by a thread that is inside the gate.
 void lose_track(int gpu);
 bool is_bounded(int gpu);
 // After the submission, on the thread that made it: records a mark if it is time for one.
-void mark(int gpu, CUstream stream);
+void mark(int gpu, CUstream stream, Engine engine = Engine::any);
 // The same where no mark may be recorded.
-void made(int gpu);
+void made(int gpu, Engine engine = Engine::any);
 
 // What the marks say. False: another thread is at it, or there is no bound.
 struct Look {

@@ -40,9 +40,10 @@ constinit thread_local std::uint32_t crowd_depth __attribute__((tls_model("initi
 struct Pending {
   Slot* slot;  // null: in the crowd
   CUstream stream;
-  int gpu;          // whose queue is bounded; -1: none
-  bool is_named;    // the stream is what the program said
-  Launches others;  // on further GPUs
+  int gpu;              // whose queue is bounded; -1: none
+  flow::Engine engine;  // by which it was counted
+  bool is_named;        // the stream is what the program said
+  Launches others;      // on further GPUs
 };
 constinit thread_local Pending pending __attribute__((tls_model("initial-exec"))) = {};
 
@@ -116,7 +117,7 @@ bool is_nested_in(const Slot& slot, std::uintptr_t frame) {
 }
 
 Slot* marked(const Mark& mark) {
-  if (mark.slot == nullptr) pending = {nullptr, nullptr, -1, false, {}};
+  if (mark.slot == nullptr) pending = {nullptr, nullptr, -1, {}, false, {}};
   return mark.slot;
 }
 
@@ -184,35 +185,32 @@ class Visit {
 
   // It was counted, or waited for room, and then the gate closed.
   void forget_count() {
-    if (counted_) flow::take_back(target_.gpu);
-    if (asked_since_ns_ != 0) flow::asks_no_more(target_.gpu, asked_since_ns_);
-    counted_ = false;
-    asked_since_ns_ = 0;
+    if (room_.counted) flow::take_back(target_.gpu, room_.engine);
+    if (room_.asked_ns != 0) flow::asks_no_more(target_.gpu, room_.asked_ns);
+    room_ = {};
   }
 
   // Of what is not counted. A copy between GPUs that names no stream is so on one of them, and a
   // graph on that of its stream.
   void lose_track() const {
-    if (counted_ && call_.on_stream && call_.graph == nullptr) return;
+    if (room_.counted && call_.on_stream && call_.graph == nullptr) return;
     const std::uint32_t others = target_.gpu < 0 ? kAllGpus : named_;
     for (int gpu = 0; gpu < kGpusMax; ++gpu) {
-      if (gpu == target_.gpu ? !counted_ : (others & bit_of(gpu)) != 0) flow::lose_track(gpu);
+      if (gpu == target_.gpu ? !room_.counted : (others & bit_of(gpu)) != 0) flow::lose_track(gpu);
     }
   }
 
   bool has_room(std::uint32_t change) {
-    if (counted_) return true;
-    const flow::Room room = flow::ask(target_.gpu, call_.stream, call_.kind, asked_since_ns_);
-    counted_ = room.counted;
-    if (room.wait_ns == 0) return true;
+    if (room_.counted) return true;
+    room_ = flow::ask(target_.gpu, call_.stream, call_.kind, room_.asked_ns);
+    if (room_.wait_ns == 0) return true;
     // Work that is queued may wait for this very submission.
-    asked_since_ns_ = room.asked_ns;
-    if (clock_ns() - asked_since_ns_ > kRoomPatience_ns) {
-      flow::waited_in_vain(target_.gpu, asked_since_ns_);
-      counted_ = flow::count(target_.gpu, call_.stream, call_.kind);
+    if (clock_ns() - room_.asked_ns > kRoomPatience_ns) {
+      flow::waited_in_vain(target_.gpu, room_.asked_ns, room_.engine);
+      room_.counted = flow::count(target_.gpu, call_.stream, call_.kind, room_.engine);
       return true;
     }
-    waits::for_room(change, room);
+    waits::for_room(change, room_);
     return false;
   }
 
@@ -228,16 +226,16 @@ class Visit {
       return false;
     }
     if (call_.stream != nullptr && call_.submits)
-      counted_ = flow::count(target_.gpu, call_.stream, call_.kind);
+      room_.counted = flow::count(target_.gpu, call_.stream, call_.kind, room_.engine);
     if (call_.submits) lose_track();
     return true;
   }
 
   Slot* entered() const {
     if (owners_ != 0 && call_.submits) note_submitted(owners_, target_.gpu);
-    if (!counted_) return marked(mark_);
+    if (!room_.counted) return marked(mark_);
     const Launches others = count_others(call_);
-    pending = {mark_.slot, call_.stream, target_.gpu, call_.on_stream, others};
+    pending = {mark_.slot, call_.stream, target_.gpu, room_.engine, call_.on_stream, others};
     if (mark_.slot != nullptr) {
       const std::uint32_t gpus = bit_of(target_.gpu) | others.gpus;
       mark_.slot->submits_to.store(gpus, std::memory_order_relaxed);
@@ -252,8 +250,7 @@ class Visit {
   std::uint32_t owners_ = 0;  // whose memory it names, in a process with several GPUs
   std::uint32_t named_ = 0;   // the GPUs that it says it is for, beside its stream's
   std::uint32_t closed_for_us_ = 0;
-  bool counted_ = false;  // flow knows of this submission
-  std::int64_t asked_since_ns_ = 0;
+  flow::Room room_ = {};  // what flow said of this submission
 };
 
 // The gate is closed for some GPU, or some queue is bounded.
@@ -308,9 +305,9 @@ void leave() {
     // Where the program named no stream, the default stream may be one that nothing can be added
     // to: a capture elsewhere would be broken.
     if (done.is_named || !is_captured(done.stream)) {
-      flow::mark(done.gpu, done.stream);
+      flow::mark(done.gpu, done.stream, done.engine);
     } else {
-      flow::made(done.gpu);
+      flow::made(done.gpu, done.engine);
     }
     mark_others(done.others);
     if (done.slot != nullptr) {

@@ -10,6 +10,7 @@
 #include "interposer/exports/default_streams.h"
 #include "interposer/exports/real.h"
 #include "interposer/exports/row_class.h"
+#include "interposer/flow/flow.h"
 #include "interposer/gate/gate.h"
 #include "interposer/gate/huge_copy.h"
 
@@ -37,6 +38,11 @@ inline constexpr bool names_memory =
     std::is_same_v<Argument, CUdeviceptr> || NamesSides<Argument> || NamesMany<Argument> ||
     std::is_same_v<Argument, const CUDA_MEMSET_NODE_PARAMS*> ||
     std::is_same_v<Argument, CUgraphNodeParams*> || std::is_same_v<Argument, CUgraphExec>;
+
+// Between the host and memory of a GPU, as its name says.
+constexpr bool is_copy_beside_kernels(std::string_view name) {
+  return name.starts_with("cuMemcpyHtoD") || name.starts_with("cuMemcpyDtoH");
+}
 
 // Where the stream stands among the arguments; the default stream of the row's ABI if it has none.
 template <Row row>
@@ -178,7 +184,8 @@ struct GatedCall<row, CUresult(Arguments...)> {
     return result;
   }
 
-  static constexpr std::uint64_t kRowKind = index_of(row) + 1;
+  static constexpr std::uint64_t kRowKind =
+      (index_of(row) + 1) | (is_copy_beside_kernels(row_name(row)) ? flow::kBesideKernels : 0);
   static constexpr bool kSubmits = class_of(row) == RowClass::submit;
 
   // Alone there is nobody to let in between; and a copy that is captured becomes one node.
