@@ -21,16 +21,16 @@ class FirstCome {
 
   // How much may be queued by the time that one who asked then has come in.
   std::int64_t limit_ns(std::int64_t now_ns, std::int64_t since_ns) {
-    const bool is_there = enough_ns_ >= 0 && now_ns - asked_ns_ <= kGone_ns;
-    if (!is_there || since_ns <= since_ns_) return kNoLimit_ns;
+    if (is_gone(now_ns) || since_ns <= since_ns_) return kNoLimit_ns;
     if (kept_since_ns_ == 0) kept_since_ns_ = now_ns;
     return now_ns - kept_since_ns_ <= kPrecedence_ns ? enough_ns_ : kNoLimit_ns;
   }
   // It has to wait, until no more than that is queued.
   void waits(std::int64_t now_ns, std::int64_t since_ns, std::int64_t enough_ns) {
-    const bool is_gone = enough_ns_ < 0 || now_ns - asked_ns_ > kGone_ns;
-    if (!is_gone && since_ns > since_ns_) return;
-    if (is_gone || since_ns != since_ns_) kept_since_ns_ = 0;
+    const bool is_new = is_gone(now_ns);
+    if (!is_new && since_ns > since_ns_) return;
+    if (is_new || since_ns != since_ns_) kept_since_ns_ = 0;
+    is_there_ = true;
     since_ns_ = since_ns;
     asked_ns_ = now_ns;
     enough_ns_ = std::max<std::int64_t>(enough_ns, 0);
@@ -41,11 +41,14 @@ class FirstCome {
   }
 
  private:
-  std::int64_t since_ns_ = 0;    // when the first of those that wait asked first
-  std::int64_t asked_ns_ = 0;    // and when it last did
-  std::int64_t enough_ns_ = -1;  // it comes in when no more is queued; less than 0: nobody waits
-  std::int64_t kept_since_ns_ =
-      0;  // when somebody else was first kept waiting for its sake; 0: nobody
+  bool is_gone(std::int64_t now_ns) const { return !is_there_ || now_ns - asked_ns_ > kGone_ns; }
+
+  bool is_there_ = false;       // somebody waits
+  std::int64_t since_ns_ = 0;   // when the first of them asked first
+  std::int64_t asked_ns_ = 0;   // and when it last did
+  std::int64_t enough_ns_ = 0;  // it comes in when no more is queued
+  // When somebody else was first kept waiting for its sake; 0: nobody was.
+  std::int64_t kept_since_ns_ = 0;
 };
 
 }  // namespace nvs::interposer::flow

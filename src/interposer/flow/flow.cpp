@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 
 #include "interposer/exports/default_streams.h"
 #include "interposer/exports/real.h"
@@ -43,6 +44,15 @@ struct Line {
   }
 };
 constinit Line lines[gate::kGpusMax] = {};
+// Those that ever had a bound, one bit each: the others are not touched, and cost no memory.
+constinit std::atomic<std::uint32_t> used{0};
+
+template <class Do>
+void each_used(Do what) {
+  for (std::uint32_t left = used.load(); left != 0; left &= left - 1) {
+    what(lines[std::countr_zero(left)]);
+  }
+}
 
 // A submission ends a pause, which tells what the next one will be like. One that began before the
 // window did counts if it was long before that: the program slept, and then found the gate closed.
@@ -85,6 +95,7 @@ Engine engine_for(const Line& line, CUstream stream, std::uint64_t kind) {
 }  // namespace
 
 void set_bound(int gpu, std::int64_t bound_ns) {
+  if (bound_ns != 0) used.fetch_or(1U << gpu);
   const std::int64_t before_ns = lines[gpu].bound_ns.exchange(bound_ns, std::memory_order_relaxed);
   if (bound_ns == 0 || before_ns == 0) lose_track(gpu);
 }
@@ -230,28 +241,28 @@ void emptied(int gpu, const Moment& since) {
 }
 
 void stream_ends(CUstream stream) {
-  for (Line& line : lines) {
+  each_used([stream](Line& line) {
     const os::FutexGuard guard(line.lock);
     for (Lane& lane : line.lanes) lane.stream_ends(stream);
     line.at_work.ends(stream);
-  }
+  });
 }
 
 void context_ends(CUcontext context) {
-  for (Line& line : lines) {
+  each_used([context](Line& line) {
     const os::FutexGuard guard(line.lock);
     for (Lane& lane : line.lanes) lane.context_ends(context);
-  }
+  });
 }
 
 void start_over_in_child() {
-  for (Line& line : lines) {
+  each_used([](Line& line) {
     line.lock.reset();
     line.bound_ns.store(0, std::memory_order_relaxed);
     for (Lane& lane : line.lanes) lane.start_over();
     line.at_work = {};
     line.habits = {};
-  }
+  });
 }
 
 }  // namespace nvs::interposer::flow

@@ -31,7 +31,7 @@ bool Queue::needs_mark(std::int64_t now_ns, std::int64_t bound_ns) const {
 void Queue::marked(std::int64_t now_ns) {
   if (behind_.kinds == 0 || is_full()) return;
   if (marks_ == 0) last_look_ns_ = now_ns;
-  ring_[(first_ + marks_) % kMarksMax] = {behind_since_ns_, behind_, next_number_++};
+  ring_[(first_ + marks_) % kMarksMax] = {behind_since_ns_, behind_, ++numbered_};
   ++marks_;
   marked_ns_ += kinds_.guess_ns(behind_);
   behind_ = {};

@@ -81,8 +81,8 @@ class Queue {
   std::int64_t last_submission_ns() const { return last_submission_ns_; }
   std::int64_t last_completion_ns() const { return last_completion_ns_; }
   // Marks are numbered from 1 on: the oldest of those that are left, or the next one; and that.
-  std::uint64_t oldest_number() const { return marks_ > 0 ? oldest().number : next_number_; }
-  std::uint64_t next_number() const { return next_number_; }
+  std::uint64_t oldest_number() const { return marks_ > 0 ? oldest().number : next_number(); }
+  std::uint64_t next_number() const { return numbered_ + 1; }
   // Of marks that were seen to complete, ever.
   std::uint32_t completions() const { return completions_; }
   bool is_empty() const { return marks_ == 0 && behind_.kinds == 0; }
@@ -110,7 +110,7 @@ class Queue {
   std::int64_t last_submission_ns_ = 0;
   std::int64_t last_completion_ns_ = 0;
   std::uint32_t completions_ = 0;
-  std::uint64_t next_number_ = 1;
+  std::uint64_t numbered_ = 0;     // marks, ever
   std::int64_t ours_from_ns_ = 0;  // no work of ours ran before
   std::int64_t last_look_ns_ = 0;  // when the oldest mark was last seen not to be complete
 };
