@@ -12,6 +12,7 @@
 #include "interposer/exports/row_class.h"
 #include "interposer/flow/flow.h"
 #include "interposer/gate/gate.h"
+#include "interposer/gate/huge_batch.h"
 #include "interposer/gate/huge_copy.h"
 
 #if defined(__x86_64__)
@@ -130,6 +131,16 @@ struct CallStream {
                    Rest... rest) {
     call.kind += of_blocks(x, y, z);
     find(call, function, rest...);
+  }
+
+  template <class... Rest>
+  static void find(gate::Call& call, CUdeviceptr* to, CUdeviceptr*, std::size_t* sizes,
+                   std::size_t count, Rest... rest) {
+    find_memory(call, to);
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; sizes != nullptr && i < count; ++i) bytes += sizes[i];
+    call.kind += of_about(bytes);
+    find(call, rest...);
   }
 
   template <class First, class... Rest>
