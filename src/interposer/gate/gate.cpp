@@ -21,9 +21,6 @@
 namespace nvs::interposer::gate {
 namespace {
 
-// Set for good once membarrier is not allowed: no thread then takes the short way, and each one
-// makes a fence of its own.
-constexpr std::uint32_t kFence = 1U << 31;
 // Some GPU's queue is bounded: no thread takes the short way.
 constexpr std::uint32_t kBounded = 1U << 30;
 constexpr std::uint32_t bit_of(int gpu) { return 1U << gpu; }
@@ -352,7 +349,7 @@ void set_bounded(bool bounded) {
 }
 
 bool takes_pieces(const Call& call) {
-  if ((word.load(std::memory_order_relaxed) & (kAllGpus | kBounded)) == 0) return false;
+  if (!is_shared()) return false;
   return !target_of(call).captured;
 }
 

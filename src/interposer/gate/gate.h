@@ -36,6 +36,11 @@ extern constinit thread_local Slot* thread_slot
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
 // 0: open for every GPU, and no need for a fence.
 extern std::atomic<std::uint32_t> word __attribute__((visibility("hidden")));
+// Set there for good once membarrier is not allowed: no thread then takes the short way, and each
+// one makes a fence of its own.
+inline constexpr std::uint32_t kFence = 1U << 31;
+// Some gate is closed, or some queue bounded: somebody else may want a GPU.
+inline bool is_shared() { return (word.load(std::memory_order_relaxed) & ~kFence) != 0; }
 // Not 0: the process uses several GPUs, and calls are looked at for whose memory they name.
 extern std::atomic<std::uint32_t> several __attribute__((visibility("hidden")));
 

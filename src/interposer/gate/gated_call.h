@@ -138,7 +138,8 @@ struct CallStream {
                    std::size_t count, Rest... rest) {
     find_memory(call, to);
     std::size_t bytes = 0;
-    for (std::size_t i = 0; sizes != nullptr && i < count; ++i) bytes += sizes[i];
+    const bool is_looked_at = sizes != nullptr && gate::is_shared();
+    for (std::size_t i = 0; is_looked_at && i < count; ++i) bytes += sizes[i];
     call.kind += of_about(bytes);
     find(call, rest...);
   }

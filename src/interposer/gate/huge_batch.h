@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 
+#include "interposer/gate/gate.h"
 #include "interposer/gate/huge_copy.h"
 
 namespace nvs::interposer {
@@ -47,10 +48,12 @@ struct HugeCopy<CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, CUmemcpyA
   static constexpr bool kIsCopy = true;
   static constexpr std::size_t kAttributesMax = 16;  // in one run
 
-  // What the driver refuses it gets as it is.
+  // What the driver refuses it gets as it is; and alone nobody looks at lists that it may refuse
+  // before it has looked at them.
   static bool is_huge(CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes, std::size_t count,
                       CUmemcpyAttributes* attributes, std::size_t* starts,
                       std::size_t attribute_count, Rest...) {
+    if (!gate::is_shared()) return false;
     if (to == nullptr || from == nullptr || sizes == nullptr || attributes == nullptr) return false;
     const auto bytes = [sizes](std::size_t i) { return sizes[i]; };
     const bool is_more =
@@ -127,7 +130,7 @@ struct HugeCopy<std::size_t, CUDA_MEMCPY3D_BATCH_OP*, Rest...> {
     return end_of_run(begin, count, [list](std::size_t i) { return bytes_of(list[i]); });
   }
   static bool is_huge(std::size_t count, CUDA_MEMCPY3D_BATCH_OP* list, Rest...) {
-    return list != nullptr && count > 1 && end_of(0, count, list) < count;
+    return gate::is_shared() && list != nullptr && count > 1 && end_of(0, count, list) < count;
   }
 
   template <class Copy>

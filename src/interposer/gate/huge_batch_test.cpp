@@ -25,6 +25,9 @@ constexpr std::size_t kPart = kCopyPiece / 4;
 // Entries of these sizes one behind the other, and a driver that writes down what becomes of each.
 class HugeBatch : public testing::Test {
  protected:
+  void SetUp() override { gate::set_bounded(true); }
+  void TearDown() override { gate::set_bounded(false); }
+
   struct Copied {
     CUdeviceptr to;
     CUdeviceptr from;
@@ -142,6 +145,16 @@ TEST_F(HugeBatch, AHugeEntryComesInPieces) {
   entries({kCopyPiece + 1});
   attributes({0});
   EXPECT_TRUE(is_huge());
+}
+
+TEST_F(HugeBatch, AloneNobodyLooks) {
+  entries({kCopyPiece + 1});
+  attributes({0});
+  gate::set_bounded(false);
+  EXPECT_FALSE(is_huge());
+  std::vector<CUDA_MEMCPY3D_BATCH_OP> list(2);
+  for (auto& one : list) one.extent = {kCopyPiece, 1, 1};
+  EXPECT_FALSE(NewBoxes::is_huge(2, list.data(), 0, kToBatches));
 }
 
 TEST_F(HugeBatch, TheFirstFailureEndsItAndIsToldByItsPlaceInTheWhole) {

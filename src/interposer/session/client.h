@@ -60,6 +60,7 @@ struct Gpu {
   // It was closed during a capture: what nobody could wait for then may still run.
   bool unsettled;
   std::int64_t opened_ns;
+  int missed;                   // windows in a row that ended before our thread got to run
   std::int64_t keeps_until_ns;  // what came in as a window was let go took long: not again so soon
   std::int64_t ready_ns;        // when the window will probably open; 0: unknown
   std::int64_t awake_until_ns;  // what the threads at the gate were told last

@@ -33,8 +33,11 @@ constexpr std::int64_t kIdleUnwatched_ns = 5 * kMillisecond_ns;
 // And while our time is counted: pauses between two looks are added up, but the end of our work is
 // a guess in between.
 constexpr std::int64_t kCappedLook_ns = kMillisecond_ns;
-// A thread that was just woken up needs this to submit, at most; mostly it takes some 20 us.
+// A thread that was just woken up needs this to submit, at most; mostly it takes some 20 us. Where
+// others have its processor it needs longer, and would come too late for each window: then each is
+// kept for twice as long as the one before.
 constexpr std::int64_t kTimeToBegin_ns = kMillisecond_ns;
+constexpr int kMissedMax = 4;
 constexpr std::int64_t kBeginLook_ns = 20 * kMicrosecond_ns;
 // Guesses of what is queued may be wrong.
 constexpr std::int64_t kSteadyLook_ns = kMillisecond_ns;
@@ -107,7 +110,8 @@ Pause pause_of(const Gpu& mine, std::int64_t now_ns, const flow::Look& look) {
   const bool has_begun = look.quiet_ns < open_ns;
   const std::int64_t unwatched_ns = mine.capped ? flow::kPause_ns : kIdleUnwatched_ns;
   const std::int64_t next_request_ns = patience_for(look.waits_ns).closes_ns;
-  const std::int64_t patience_ns = !has_begun         ? kTimeToBegin_ns
+  const std::int64_t begins_ns = kTimeToBegin_ns << std::min<int>(mine.missed, kMissedMax);
+  const std::int64_t patience_ns = !has_begun         ? begins_ns
                                    : !mine.awaited    ? unwatched_ns
                                    : look.sleeps_long ? next_request_ns
                                                       : kIdleAfter_ns;
@@ -269,10 +273,14 @@ struct Next {
 
 // With the lock held, and the window open.
 Next tend_window(int gpu, std::int64_t now_ns, const flow::Look& look) {
-  const Gpu& mine = gpus[gpu];
+  Gpu& mine = gpus[gpu];
   const Pause pause = pause_of(mine, now_ns, look);
+  if (pause.begun) mine.missed = 0;
   if (pause.begun && may_let_go(gpu, now_ns, look)) return {Act::let_go, kMillisecond_ns};
-  if (mine.awaited && pause.idle) return {Act::give_up, kMillisecond_ns};
+  if (mine.awaited && pause.idle) {
+    if (!pause.begun) ++mine.missed;
+    return {Act::give_up, kMillisecond_ns};
+  }
   const std::int64_t quiet_ns = std::min<std::int64_t>(look.quiet_ns, now_ns - mine.opened_ns);
   const WorkSight sight{pause.idle, quiet_ns, look.paused_ns, look.certain, look.busy_ns};
   if (pause.idle || pause.begun) tell_pause(gpu, now_ns, sight);
