@@ -11,6 +11,7 @@
 #include "bench/cases/recover_case.h"
 #include "bench/cases/scale_case.h"
 #include "bench/cases/seeds_case.h"
+#include "bench/cases/streams_case.h"
 #include "bench/cases/swap_case.h"
 
 namespace nvs::bench {
@@ -23,6 +24,7 @@ const std::vector<const Case*>& all_cases() {
   static const PairPythonCase pair_python;
   static const LatencyCase latency;
   static const IdleCase idle;
+  static const StreamsCase streams;
   static const RecoverCase recover;
   static const FitsCase fits;
   static const OversubCase oversub;
@@ -34,12 +36,11 @@ const std::vector<const Case*>& all_cases() {
   static const QuotaPythonCase quota_python;
   static const SeedsCase seeds;
   static const ScaleCase scale;
-  static const std::vector<const Case*> cases = {&driver,       &overhead,    &overhead_python,
-                                                 &pair,         &pair_python, &latency,
-                                                 &idle,         &recover,     &fits,
-                                                 &oversub,      &swap,        &quota,
-                                                 &quota_high,   &quota_alone, &quota_shapes,
-                                                 &quota_python, &seeds,       &scale};
+  static const std::vector<const Case*> cases = {
+      &driver,       &overhead,     &overhead_python, &pair,       &pair_python,
+      &latency,      &idle,         &streams,         &recover,    &fits,
+      &oversub,      &swap,         &quota,           &quota_high, &quota_alone,
+      &quota_shapes, &quota_python, &seeds,           &scale};
   return cases;
 }
 

@@ -102,6 +102,16 @@ TEST(Quick, IdleTenantsComeToTheirEnd) {
   EXPECT_GT(alone_ms, 20 * burst_ms);
 }
 
+TEST(Quick, StreamsHaveKernelsAndCopies) {
+  const Outcome outcome = run_quick("streams");
+  ASSERT_EQ(outcome.code, 0);
+  for (const char* kernels : {"kernels of 1.7 ms", "kernels of 20 ms"}) {
+    const std::string section = std::string(kernels) + ", and copies of 4 MiB to the GPU: ";
+    EXPECT_GT(value(outcome, section + "kernels, of bare"), 0);
+    EXPECT_GT(value(outcome, section + "copies, of bare"), 0);
+  }
+}
+
 TEST(Quick, RecoverGoesThroughAllFaults) {
   const Outcome outcome = run_quick("recover");
   ASSERT_EQ(outcome.code, 0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <future>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -80,6 +81,7 @@ class Tenant {
     const auto action = command.get<std::string>("action");
     if (action == "saturate") return saturate(command);
     if (action == "note") return note(command);
+    if (action == "copy_beside") return copy_beside(command);
     if (action == "latency") return latency(command);
     if (action == "record") return record(command);
     if (action == "recorded") return recorded(command);
@@ -126,6 +128,35 @@ class Tenant {
     CompletionWindow window(command.from_ns, command.to_ns);
     keep_busy(command, [&window](std::int64_t at_ns) { window.completed(at_ns); });
     return {{"rate", window.rate()}, {"count", window.count()}};
+  }
+
+  nlohmann::json copy_beside(const Command& command) const {
+    CompletionWindow window(command.from_ns, command.to_ns);
+    CompletionWindow copies(command.from_ns, command.to_ns);
+    std::future<void> copier =
+        std::async(std::launch::async, [&] { keep_copying(command, copies); });
+    keep_busy(command, [&window](std::int64_t at_ns) { window.completed(at_ns); });
+    copier.get();
+    return {{"rate", window.rate()}, {"copies", copies.rate()}};
+  }
+
+  // On a thread of its own.
+  void keep_copying(const Command& command, CompletionWindow& copies) const {
+    constexpr int kTogether = 8;
+    const Gpu gpu(gpu_.machine());
+    const Stream stream(gpu);
+    const std::uint64_t bytes = gpu.machine().scaled(std::uint64_t{4} << 20U);
+    const DeviceBuffer to(gpu, bytes);
+    const HostBuffer from(gpu, bytes);
+    sleep_until_ns(command.start_ns);
+    while (now_ns() <= command.to_ns) {
+      for (int i = 0; i < kTogether; ++i) {
+        NVS_CALL(gpu.driver(), cuMemcpyHtoDAsync_v2, to.address(), from.data(), bytes,
+                 stream.get());
+      }
+      stream.synchronize();
+      for (int i = 0; i < kTogether; ++i) copies.completed(now_ns());
+    }
   }
 
   nlohmann::json note(const Command& command) const {

@@ -32,6 +32,10 @@ Task noting(std::size_t tenant, std::size_t load) {
   return {tenant, {{"action", "note"}, {"load", load}}};
 }
 
+Task copying_beside(std::size_t tenant, std::size_t load) {
+  return {tenant, {{"action", "copy_beside"}, {"load", load}}};
+}
+
 Task requesting(std::size_t tenant) { return {tenant, {{"action", "latency"}}}; }
 
 Task recording(std::size_t tenant) { return {tenant, {{"action", "record"}}}; }

@@ -37,6 +37,9 @@ struct Task {
 Task saturating(std::size_t tenant, std::size_t load);
 // The same, and it answers when each of those completed: {"ends_ns": [...]}.
 Task noting(std::size_t tenant, std::size_t load);
+// The same, and beside it copies of 4 MiB to the GPU on a stream of their own: {"rate", "copies":
+// of these a second}.
+Task copying_beside(std::size_t tenant, std::size_t load);
 // A tiny kernel and a synchronise, over and over: {"p50_s", "p99_s"}.
 Task requesting(std::size_t tenant);
 // The same, and each time is kept with its instant until it is asked for: {"count"}.
