@@ -40,7 +40,7 @@ std::string footer(const std::vector<CaseName>& cases) {
       "  nvshare-bench driver --sim t4 --quick     a simulated T4, in half a minute\n"
       "  nvshare-bench driver --gpu --check        for CI on a GPU machine\n"
       "  nvshare-bench overhead --sim h200         what the library costs, counted\n"
-      "  nvshare-bench pair latency idle --gpu     what sharing costs under the daemon\n"
+      "  nvshare-bench pair latency idle streams --gpu  what sharing costs under the daemon\n"
       "  nvshare-bench fits oversub swap --gpu     more memory in use than the GPU has\n"
       "  nvshare-bench seeds --sim t4 --gpus 2     the seeds' tests and quotas, as tables\n"
       "  nvshare-bench driver --json | jq -r '[.what, .value, .unit] | @tsv'\n",
