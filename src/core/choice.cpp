@@ -38,8 +38,11 @@ bool outranks(const Seat& taker, const Seat& holder, Instant now) {
   const Priority mine = taker.tenant->priority;
   const Priority theirs = holder.tenant->priority;
   if (mine != theirs) return mine > theirs;
-  return taker.service_at(now) + kWakeupLead.ns() < holder.service_at(now);
+  // By its weight, as its credit is: else no credit of a heavy one reaches as far.
+  const Service lead = scaled(kWakeupLead, taker.tenant->weight);
+  return taker.service_at(now) + lead < holder.service_at(now);
 }
+
 bool is_spared(const Seat& holder, const Seat& taker, Instant now) {
   if (holder.tenant->priority != taker.tenant->priority) return false;
   const auto left = holder.burst_left(now);

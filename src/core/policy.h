@@ -61,7 +61,8 @@ inline constexpr Duration kSleeperCredit = Duration::from_ms(20);
 // What a tenant that waited for several GPUs at once is let ahead of those that had them meanwhile,
 // at most: so many windows. Beside light ones, whose windows count more, one is behind by some.
 inline constexpr int kGangCreditWindows = 4;
-// A tenant that wakes takes the GPU from one that is ahead of it by more than this.
+// A tenant that wakes takes the GPU from one that is ahead of it by more than this, by its own
+// weight.
 inline constexpr Duration kWakeupLead = Duration::from_ms(3);
 // What such a tenant is charged in the order of service, though not on its bill: one that wakes
 // thousands of times a second would waste the GPU on switches.
