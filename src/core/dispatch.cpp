@@ -34,6 +34,7 @@ void start(Node& node, Gpu& gpu, const Choice& choice) {
     end_window(node, *gpu.open);
   } else {
     gpu.promised = nullptr;
+    gpu.line.hear_all();  // they had their turn to be chosen
     open_window(node, *choice.seat);
     set_window(*choice.seat, node.now);
     tell_first_in_line(node, *choice.seat);
@@ -52,7 +53,7 @@ void put_off(Node& node, Gpu& gpu, Seat* waker) {
   if (waker == nullptr) return;
   const auto until = put_off_until(*waker, *gpu.open, node.now);
   if (!until) return;
-  gpu.put_off = waker;
+  gpu.line.put_off(*waker);
   gpu.try_again = std::min(gpu.try_again.value_or(*until), *until);
 }
 
@@ -85,6 +86,17 @@ void contest(Node& node, Gpu& gpu, Seat* waker) {
   start(node, gpu, *choice);
 }
 
+// Whoever was put off, least served first, until one has to wait on: the others wait for the same.
+void hear_put_off(Node& node, Gpu& gpu) {
+  while (gpu.open != nullptr && gpu.reserved == nullptr) {
+    Seat* first = gpu.line.first_put_off();
+    if (first == nullptr) return;
+    gpu.line.hear(*first);
+    contest(node, gpu, first);
+    if (first->put_off) return;
+  }
+}
+
 // Of tenants that work in turns, the next one to come will be another. It then finds the GPU free
 // and need not wait until a process that sleeps has woken up and closed its gate.
 bool is_left_behind(const Seat& holder, Instant now) {
@@ -99,7 +111,6 @@ void dispatch(Node& node, Gpu& gpu) {
   // If turns in memory have begun or ended with that, those that save up wait for more or less.
   if (gpu.quota.capped > 0 && period_of(gpu) != gpu.quota.period) enforce_caps(node, gpu);
   Seat* const waker = std::exchange(gpu.waker, nullptr);
-  Seat* const earlier = std::exchange(gpu.put_off, nullptr);
   gpu.try_again.reset();
   if (!gpu.has_windows()) {
     open_all(node, gpu);
@@ -109,7 +120,7 @@ void dispatch(Node& node, Gpu& gpu) {
     if (gpu.open != nullptr && is_left_behind(*gpu.open, node.now)) end_window(node, *gpu.open);
   } else if (gpu.open != nullptr) {
     contest(node, gpu, waker);
-    if (earlier != nullptr && earlier->waiting && gpu.open != nullptr) contest(node, gpu, earlier);
+    hear_put_off(node, gpu);
   } else if (gpu.holders.empty()) {
     if (auto choice = choose(node, gpu)) {
       keep_promise(gpu, *choice);

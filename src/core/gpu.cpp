@@ -29,6 +29,11 @@ Duration Gpu::shared_at(Instant now) const {
   return quota.shared + (span + quota.shared_rest) / quota.working;
 }
 
+void Gpu::wake(Seat& seat) {
+  if (waker != nullptr) line.put_off(*waker);
+  waker = &seat;
+}
+
 void Gpu::note_work(Seat& seat) {
   const bool works = seat.busy > 0;
   if (std::exchange(seat.quota.works, works) == works) return;

@@ -28,7 +28,6 @@ struct Gpu {
       holders;               // with a window, open or closing; where there are windows, mostly one
   Seat* open = nullptr;      // the one that is not closing; always nobody in concurrent mode
   Seat* waker = nullptr;     // began to wait in this step, and may take the GPU in mid-window
-  Seat* put_off = nullptr;   // would have taken it, but for a burst that should be over soon
   Seat* promised = nullptr;  // for whom the latest window was ended
   Tenant* reserved = nullptr;  // the gang it is kept for
   WaitingLine line;
@@ -65,6 +64,8 @@ struct Gpu {
   Duration shared_at(Instant now) const;
   // May several run at a time, each of which has its part of it?
   bool is_shared() const { return !has_windows() && quota.working > 0; }
+  // It waits, and is heard at the end of the step: may it take the GPU in mid-window?
+  void wake(Seat& seat);
   // After the counts of a seat have changed: how many have work, and whose accounts are charged.
   void note_work(Seat& seat);
   // The least service among those of a class that hold it or wait for it alone; it never falls.

@@ -72,6 +72,7 @@ struct Seat {
   Hold hold = Hold::none;
   bool waiting = false;   // stands in the GPU's line
   bool as_gang = false;   // in which half of the line
+  bool put_off = false;   // woke, and is heard again: may it take the GPU in mid-window?
   bool in_gang = false;   // its window ends together with the tenant's others
   bool by_floor = false;  // its window was owed to its class
   bool overdue = false;   // or to its gang, which had waited long enough

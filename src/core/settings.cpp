@@ -65,6 +65,16 @@ Service lead_of(const Seat& seat, Service floor, std::uint32_t weight) {
                     scaled(span_of(seat.gpu->policy), weight));
 }
 
+// Who waits of a class that is a higher one by now takes the GPU as if it had just woken up.
+void wake_above(Gpu& gpu, Priority priority) {
+  for (int i = static_cast<int>(priority) + 1; i < kPriorities; ++i) {
+    const auto higher = static_cast<Priority>(i);
+    for (const auto* line : {&gpu.line.gangs(higher), &gpu.line.singles(higher)}) {
+      if (!line->empty()) gpu.wake(*line->begin()->seat);
+    }
+  }
+}
+
 }  // namespace
 
 void set_policy(Node& node, Gpu& gpu, const GpuPolicy& policy) {
@@ -100,11 +110,12 @@ void set_priority(Node& node, Tenant& tenant, Priority priority) {
     seat.by_floor = false;
   });
   tenant.priority = priority;
-  for_each_seat(tenant, [&node](Seat& seat) {
+  for_each_seat(tenant, [&node, priority](Seat& seat) {
     if (seat.waiting) {
       seat.gpu->line.add(seat);
-      seat.gpu->waker = &seat;
+      seat.gpu->wake(seat);
     }
+    if (seat.gpu->open == &seat) wake_above(*seat.gpu, priority);
     node.touch(*seat.gpu);
     touch_memory(node, *seat.gpu);
   });

@@ -22,6 +22,7 @@ void WaitingLine::add(Seat& seat) {
   const bool fresh = line_of(seat).insert(key_of(seat)).second;
   NVS_ASSERT(fresh);
   if (seat.as_gang) ages_[index(seat.tenant->priority)].insert(age_of(seat));
+  if (seat.put_off) put_off_[index(seat.tenant->priority)].insert(key_of(seat));
   weights_[index(seat.tenant->priority)] += seat.tenant->weight;
   ++size_;
 }
@@ -30,6 +31,7 @@ void WaitingLine::remove(Seat& seat) {
   const std::size_t gone = line_of(seat).erase(key_of(seat));
   NVS_ASSERT(gone == 1);
   if (seat.as_gang) ages_[index(seat.tenant->priority)].erase(age_of(seat));
+  if (seat.put_off) put_off_[index(seat.tenant->priority)].erase(key_of(seat));
   weights_[index(seat.tenant->priority)] -= seat.tenant->weight;
   --size_;
 }
@@ -39,6 +41,29 @@ void WaitingLine::move_to_gangs(Seat& seat) {
   remove(seat);
   seat.as_gang = true;
   add(seat);
+}
+
+void WaitingLine::put_off(Seat& seat) {
+  seat.put_off = true;
+  put_off_[index(seat.tenant->priority)].insert(key_of(seat));
+}
+
+void WaitingLine::hear(Seat& seat) {
+  if (!seat.put_off) return;
+  seat.put_off = false;
+  put_off_[index(seat.tenant->priority)].erase(key_of(seat));
+}
+
+void WaitingLine::hear_all() {
+  while (Seat* seat = first_put_off()) hear(*seat);
+}
+
+Seat* WaitingLine::first_put_off() const {
+  for (const Priority priority : {Priority::high, Priority::normal, Priority::low}) {
+    const Ordered& line = put_off_[index(priority)];
+    if (!line.empty()) return line.begin()->seat;
+  }
+  return nullptr;
 }
 
 std::uint32_t WaitingLine::size_of(Priority priority) const {

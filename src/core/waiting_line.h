@@ -40,12 +40,19 @@ class WaitingLine {
  public:
   using Ordered = std::set<LineKey>;
 
-  // What the order follows from (the seat's class, weight, service, waiting_since and as_gang, and
-  // its tenant's waiting_since) must not change while it stands in the line.
+  // What the order follows from (the seat's class, weight, service, waiting_since, as_gang and
+  // put_off, and its tenant's waiting_since) must not change while it stands in the line.
   void add(Seat& seat);
   void remove(Seat& seat);
   // It has turned out to need several GPUs.
   void move_to_gangs(Seat& seat);
+  // It stands in the line, woke, and has yet to be told whether it may take the GPU in mid-window.
+  void put_off(Seat& seat);
+  // It has been told, or need not be.
+  void hear(Seat& seat);
+  void hear_all();
+  // Of those put off, the first of the highest class; nobody if there is none.
+  Seat* first_put_off() const;
 
   bool empty() const { return size_ == 0; }
   std::uint32_t size() const { return size_; }
@@ -67,6 +74,7 @@ class WaitingLine {
 
   std::array<std::array<Ordered, kPriorities>, 2> lines_;
   std::array<std::set<AgeKey>, kPriorities> ages_;  // of the gangs
+  std::array<Ordered, kPriorities> put_off_;
   std::array<std::uint32_t, kPriorities> weights_{};
   std::uint32_t size_ = 0;
 };

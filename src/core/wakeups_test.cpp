@@ -44,5 +44,51 @@ TEST(Wakeups, HaveNoMoreThanTheirShareWhateverTheWeights) {
   }
 }
 
+// A burst of its own, with nobody beside it, and a sleep after it.
+void teach(SimNode& node, int client, Duration length) {
+  for (int i = 0; i < 3; ++i) {
+    node.want(client);
+    node.pass(length);
+    node.drained(client);
+    node.pass_ms(200);
+  }
+}
+
+TEST(Wakeups, AllThatWaitForABurstAreHeardWhenItTakesTooLong) {
+  for (const bool second_leaves : {false, true}) {
+    SimNode node(1, kLongWindows);
+    for (const int client : {1, 2, 3}) node.join(client, client);
+    for (const int client : {3, 2, 1}) teach(node, client, Duration::from_ms(8));
+    node.want(1);
+    node.pass_ms(2);
+    node.want(2);
+    node.want(3);
+    ASSERT_TRUE(node.is_open(1)) << "it should be done in 6 ms";
+    node.pass_ms(2);
+    if (second_leaves) node.leave(2);
+    node.pass_ms(6);
+    ASSERT_TRUE(node.is_open(1));
+    node.pass_ms(1);
+    EXPECT_TRUE(node.is_closing(1)) << "10 ms are no burst of about 8";
+  }
+}
+
+TEST(Wakeups, WhoWaitsForOneThatIsLoweredTakesTheGpu) {
+  SimNode node(1, kLongWindows);
+  node.join(1, 1, Priority::high);
+  node.join(2, 2, Priority::low);
+  node.join(3, 3);
+  node.saturate(1);
+  node.pass_ms(100);
+  node.want(3);
+  node.want(2);
+  node.pass_ms(1);
+  ASSERT_TRUE(node.is_open(1));
+  node.step(PrioritySet{TenantId{1}, Priority::low});
+  EXPECT_TRUE(node.is_closing(1)) << "tenant 3 is of a higher class by now";
+  node.pass_ms(1);
+  EXPECT_TRUE(node.is_open(3));
+}
+
 }  // namespace
 }  // namespace nvs::core

@@ -35,7 +35,7 @@ void join_line(Node& node, Seat& seat, Joins how) {
   seat.waiting_since = node.now;
   if (seat.tenant->lines++ == 0) seat.tenant->waiting_since = node.now;
   gpu.line.add(seat);
-  if (how == Joins::anew) gpu.waker = &seat;
+  if (how == Joins::anew) gpu.wake(seat);
   line_up(node, seat);
 }
 
@@ -43,9 +43,9 @@ void leave_line(Node& node, Seat& seat) {
   Gpu& gpu = *seat.gpu;
   gpu.account(node.now);
   gpu.floor_of(seat.tenant->priority);  // keeps what this seat says about the floor
+  gpu.line.hear(seat);
   gpu.line.remove(seat);
   if (gpu.waker == &seat) gpu.waker = nullptr;
-  if (gpu.put_off == &seat) gpu.put_off = nullptr;
   if (gpu.promised == &seat) gpu.promised = nullptr;
   seat.waiting = false;
   --seat.tenant->lines;
