@@ -41,9 +41,11 @@ void start(Node& node, Gpu& gpu, const Choice& choice) {
   }
 }
 
-// Whoever has just lost its window does not get it back before the one for whom it was ended.
-void keep_promise(const Gpu& gpu, Choice& choice) {
+// Whoever has just lost its window does not get it back before the one for whom it was ended; but
+// that may need another GPU as well by now, and must not open here alone.
+void keep_promise(const Gpu& gpu, Choice& choice, Instant now) {
   if (gpu.promised == nullptr || !choice.gang.empty()) return;
+  if (is_gang(*gpu.promised->tenant, now)) return;
   const bool same_class = gpu.promised->tenant->priority == choice.seat->tenant->priority;
   if (same_class && choice.seat->tenant->id == gpu.last_held) choice.seat = gpu.promised;
 }
@@ -123,7 +125,7 @@ void dispatch(Node& node, Gpu& gpu) {
     hear_put_off(node, gpu);
   } else if (gpu.holders.empty()) {
     if (auto choice = choose(node, gpu)) {
-      keep_promise(gpu, *choice);
+      keep_promise(gpu, *choice, node.now);
       start(node, gpu, *choice);
     }
   }

@@ -267,5 +267,26 @@ TEST_F(Gangs, AStallOnOneGpuLetsInOnAnother) {
   EXPECT_EQ(node.effects_text(), "let_one_in client=9 gpu=1 grant=3\n");
 }
 
+// GPU 0 is drained for tenant 9 when that wants GPU 1 too, where it is not its turn yet.
+TEST_F(Gangs, OneThatIsWaitedForAndBecomesAGangOpensNothingAlone) {
+  let_singles_run();
+  node.drained(2, 1);
+  node.want(9, 1);
+  node.pass_ms(300);
+  node.idle(9, 1);
+  node.want(2, 1);
+  node.drained(9, 1);
+  ASSERT_TRUE(node.is_open(2, 1));
+  node.want(9, 0);
+  ASSERT_TRUE(node.is_closing(1, 0));
+  node.want(9, 1);
+  node.drained(1, 0, true);
+  EXPECT_FALSE(node.is_open(9, 0)) << "on the other GPU its turn comes later";
+  node.pass_ms(20);
+  node.drained(1, 0, true);
+  node.drained(2, 1, true);
+  EXPECT_TRUE(node.is_open(9, 0) && node.is_open(9, 1));
+}
+
 }  // namespace
 }  // namespace nvs::core
