@@ -32,17 +32,6 @@ bool pays(const Seat& taker, Duration left) {
   return taker.mean_burst + kSwitchCost * 2 < left - left / 4;
 }
 
-// Whether one that wakes comes before the holder, in mid-window.
-bool outranks(const Seat& taker, const Seat& holder, Instant now) {
-  if (is_protected(holder) || stay_of(holder.gpu->policy) == Stay::turn) return false;
-  const Priority mine = taker.tenant->priority;
-  const Priority theirs = holder.tenant->priority;
-  if (mine != theirs) return mine > theirs;
-  // By its weight, as its credit is: else no credit of a heavy one reaches as far.
-  const Service lead = scaled(kWakeupLead, taker.tenant->weight);
-  return taker.service_at(now) + lead < holder.service_at(now);
-}
-
 bool is_spared(const Seat& holder, const Seat& taker, Instant now) {
   if (holder.tenant->priority != taker.tenant->priority) return false;
   const auto left = holder.burst_left(now);
@@ -101,6 +90,16 @@ bool is_idle(const Seat& holder) {
   const auto& seats = holder.tenant->seats;
   return std::none_of(seats.begin(), seats.end(),
                       [](const auto& seat) { return seat && seat->in_gang && seat->busy > 0; });
+}
+
+bool outranks(const Seat& taker, const Seat& holder, Instant now) {
+  if (is_protected(holder) || stay_of(holder.gpu->policy) == Stay::turn) return false;
+  const Priority mine = taker.tenant->priority;
+  const Priority theirs = holder.tenant->priority;
+  if (mine != theirs) return mine > theirs;
+  // By its weight, as its credit is: else no credit of a heavy one reaches as far.
+  const Service lead = scaled(kWakeupLead, taker.tenant->weight);
+  return taker.service_at(now) + lead < holder.service_at(now);
 }
 
 bool may_take(const Seat& taker, const Seat& holder, Instant now, Taker as) {

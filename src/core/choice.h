@@ -32,6 +32,9 @@ enum class Taker : std::uint8_t {
 // May `taker` have the GPU that `holder` has, now?
 bool may_take(const Seat& taker, const Seat& holder, Instant now, Taker as);
 
+// Does one that wakes come before the holder, or before who is about to be that, in mid-window?
+bool outranks(const Seat& taker, const Seat& holder, Instant now);
+
 // One that wakes would take the GPU in mid-window, but for a burst of the holder's that should be
 // over soon: until when that is believed.
 std::optional<Instant> put_off_until(const Seat& taker, const Seat& holder, Instant now);

@@ -6,6 +6,7 @@
 #include "core/accounts.h"
 #include "core/choice.h"
 #include "core/gangs.h"
+#include "core/overdue.h"
 #include "core/readiness.h"
 #include "core/residency.h"
 #include "core/terms.h"
@@ -99,6 +100,17 @@ void hear_put_off(Node& node, Gpu& gpu) {
   }
 }
 
+// The GPU is kept for a gang, but not from one that would take it as soon as the gang has opened:
+// both would only wait for drains elsewhere. A gang that is overdue, or whose window is owed to its
+// class, has that first.
+void hear_beside_gang(Node& node, Gpu& gpu, Seat& waker) {
+  gpu.line.put_off(waker);
+  Tenant& gang = *gpu.reserved;
+  if (gpu.floors.is_due(gang.priority, span_of(gpu.policy)) || is_overdue(gang, node.now)) return;
+  const Seat& member = *gang.seats[index_of(gpu.id)];
+  if (!waker.as_gang && outranks(waker, member, node.now)) cancel_reservation(node, gang);
+}
+
 // Of tenants that work in turns, the next one to come will be another. It then finds the GPU free
 // and need not wait until a process that sleeps has woken up and closed its gate.
 bool is_left_behind(const Seat& holder, Instant now) {
@@ -114,6 +126,7 @@ void dispatch(Node& node, Gpu& gpu) {
   if (gpu.quota.capped > 0 && period_of(gpu) != gpu.quota.period) enforce_caps(node, gpu);
   Seat* const waker = std::exchange(gpu.waker, nullptr);
   gpu.try_again.reset();
+  if (gpu.reserved != nullptr && waker != nullptr) hear_beside_gang(node, gpu, *waker);
   if (!gpu.has_windows()) {
     open_all(node, gpu);
   } else if (gpu.reserved != nullptr) {

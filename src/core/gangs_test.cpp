@@ -42,8 +42,8 @@ TEST_F(Gangs, IsIdleOnlyIfIdleOnAll) {
   EXPECT_TRUE(node.is_closing(9, 1));
 }
 
-TEST_F(Gangs, AReservedGpuGoesToNobodyElse) {
-  node.join(3, 3, Priority::high);
+TEST_F(Gangs, AReservedGpuGoesToNobodyElseThatWouldNotTakeItAnyway) {
+  node.join(3, 3);
   let_singles_run();
   gang_wants();
   node.drained(1, 0);

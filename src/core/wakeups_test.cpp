@@ -90,5 +90,49 @@ TEST(Wakeups, WhoWaitsForOneThatIsLoweredTakesTheGpu) {
   EXPECT_TRUE(node.is_open(3));
 }
 
+// A gang (9) begins to wait for GPU 1, where a single one (1) takes long to drain, and GPU 0 is
+// free and kept for it.
+class BesideAGangToBe : public testing::Test {
+ protected:
+  BesideAGangToBe() {
+    for (const int client : {1, 9}) node.join(client, client);
+    node.join(2, 2, Priority::high);
+    node.join(3, 3);
+    for (const int client : {2, 3}) teach(node, client, Duration::from_ms(1));
+    node.saturate(1, 1, Duration::from_ms(15));
+    node.pass_ms(100);
+  }
+  void gang_waits() {
+    node.want(9, 1);
+    node.want(9, 0);
+    ASSERT_TRUE(node.is_closing(1, 1));
+    ASSERT_FALSE(node.is_open(9, 0)) << "it is kept until the other GPU is free";
+  }
+  SimNode node{2, kLongWindows};
+};
+
+TEST_F(BesideAGangToBe, WhoeverWouldTakeItsWindowHasTheGpuAtOnce) {
+  gang_waits();
+  node.pass_ms(1);
+  node.want(2, 0);
+  EXPECT_TRUE(node.is_open(2, 0));
+  node.pass_ms(30);
+  ASSERT_TRUE(node.is_open(2, 0));
+  EXPECT_TRUE(node.is_open(1, 1)) << "nobody waits for the other GPU in vain";
+  node.drained(2, 0);
+  node.pass_ms(80);
+  EXPECT_TRUE(node.is_open(9, 0) && node.is_open(9, 1)) << "the gang has its turn after it";
+}
+
+TEST_F(BesideAGangToBe, OneThatWouldNotWaits) {
+  gang_waits();
+  node.pass_ms(1);
+  node.join(4, 4);
+  node.want(4, 0);
+  EXPECT_FALSE(node.is_open(4, 0)) << "it is new, and not behind the gang";
+  node.pass_ms(15);
+  EXPECT_TRUE(node.is_open(9, 0) && node.is_open(9, 1));
+}
+
 }  // namespace
 }  // namespace nvs::core

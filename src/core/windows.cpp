@@ -18,7 +18,8 @@ namespace {
 
 enum class Joins : std::uint8_t {
   anew,      // it has just got work, or its memory
-  returning  // it had work all the time, and had had its share: it takes nothing in mid-window
+  returning  // it had work all the time, and lost its window or had had its share: it takes nothing
+             // in mid-window
 };
 
 void join_line(Node& node, Seat& seat, Joins how) {
@@ -260,6 +261,7 @@ void close_stray(Node& node, Gate& gate, Stray stray) {
 void settle(Node& node, Seat& seat) {
   const bool was_in_gang = seat.in_gang;
   const bool kept = is_kept(seat) && (seat.in_gang || is_resting(seat, node.now));
+  const bool had_window = seat.hold != Hold::none;
   if (seat.hold != Hold::none && seat.blocking == 0 && !kept) release(node, seat);
   if (kept != seat.kept_since.has_value()) {
     seat.kept_since = kept ? std::optional(node.now) : std::nullopt;
@@ -274,7 +276,7 @@ void settle(Node& node, Seat& seat) {
   const Joins how = note_throttled(seat, throttled, node.now);
   note_memory(node, seat);
   const bool waits = wants && !throttled && !lacks_memory(seat);
-  if (waits && !seat.waiting) join_line(node, seat, how);
+  if (waits && !seat.waiting) join_line(node, seat, had_window ? Joins::returning : how);
   if (!waits && seat.waiting) leave_line(node, seat);
   note_presence(node, seat);
   note_activity(node, seat);
