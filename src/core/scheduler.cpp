@@ -76,7 +76,8 @@ class Handler {
     if (Gate* gate = heard_gate(event.client, event.gpu)) on_refused(node_, *gate, event.grant);
   }
 
-  // A gate that is open already either becomes part of a window, or is the first to be closed.
+  // A gate that is open already either becomes part of a window, or is the first to be closed: as
+  // where it lacks memory, and was opened when nobody took any.
   void operator()(const FoundOpen& event) {
     Gate* gate = need_gate(event.client, event.gpu);
     if (gate == nullptr || gate->state != GateState::closed) return;
@@ -88,7 +89,8 @@ class Handler {
     if (event.in_time && is_in_the_way) end_window_here(node_, *gpu.open);
     const bool free = !gpu.has_windows() || (gpu.holders.empty() && gpu.reserved == nullptr);
     const bool may_hold = free && !lacks_quota(seat);
-    if (seat.tenant->paused || seat.hold == Hold::closing ||
+    const bool complete = gate->memory.is_complete();
+    if (seat.tenant->paused || seat.hold == Hold::closing || !complete ||
         (seat.hold == Hold::none && !may_hold)) {
       // After a restart all must be waited for. Later on it may be one that has lost its
       // connection, or one that says so again and again.
@@ -100,7 +102,7 @@ class Handler {
       join_window(node_, *gate);
     } else {
       open_window(node_, seat);  // it has had its time: others may have the GPU at once
-      if (seat.quota.account) note_quota(node_, seat);
+      settle(node_, seat);
     }
   }
 
