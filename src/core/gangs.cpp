@@ -196,8 +196,21 @@ void open_reserved(Node& node, Gpu& gpu) {
 void note_activity(Node& node, Seat& seat) {
   const bool was_active = std::exchange(seat.active, is_active(seat, node.now));
   if (!was_active || seat.active || seat.tenant->lines == 0) return;
+  const bool fell_apart = !is_gang(*seat.tenant, node.now);
   for (const auto& other : seat.tenant->seats) {
-    if (other && other->waiting) node.touch(*other->gpu);
+    if (!other || !other->waiting) continue;
+    if (fell_apart) other->gpu->line.move_to_singles(*other);
+    node.touch(*other->gpu);
+  }
+}
+
+void forget_gangs(Gpu& gpu, Instant now) {
+  for (const Priority priority : {Priority::high, Priority::normal, Priority::low}) {
+    for (;;) {
+      Seat* oldest = gpu.line.oldest_gang(priority);
+      if (oldest == nullptr || is_gang(*oldest->tenant, now)) break;
+      gpu.line.move_to_singles(*oldest);
+    }
   }
 }
 

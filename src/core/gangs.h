@@ -28,6 +28,11 @@ std::vector<Seat*> gang_of(const Tenant& tenant, Instant now);
 // with the gangs from now on.
 void line_up(Node& node, Seat& seat);
 
+// Those that have become singles with time alone stand with them again, at the latest when they
+// have waited longest: else they would stand behind gangs that cannot start, and be in the way of
+// those that are overdue.
+void forget_gangs(Gpu& gpu, Instant now);
+
 enum class Claim : std::uint8_t {
   turn,     // it is its turn on all of them
   overdue,  // it has waited so long that it is (overdue.h)

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/gangs.h"
 #include "core/sim_node.h"
 
 namespace nvs::core {
@@ -249,6 +250,56 @@ TEST(OverdueGangs, WhatAGangCouldNotUseIsGone) {
   expect_served("beside a newcomer");
   for (int single = 10; single < 50; ++single) node.leave(single);
   expect_served("beside gangs");
+}
+
+// More gangs than are looked at, which cannot start: a high tenant (20) has GPU 1. Tenant 50 shares
+// GPU 0 with a single one (10), and has been a gang too when it comes to stand behind them.
+class FormerGang : public testing::Test {
+ protected:
+  FormerGang() {
+    node.join(20, 20, Priority::high);
+    for (const int client : {10, 50}) node.join(client, client, Priority::low);
+    node.join(51, 50, Priority::low);
+    for (const int client : {50, 10}) node.saturate(client, 0);
+    node.pass_ms(500);
+    while (node.is_open(50)) node.pass_ms(1);
+    while (!node.is_open(50)) node.pass_ms(1);
+    node.pass_ms(10);
+  }
+  void gangs_come() {
+    for (int gang = 100; gang < 100 + kGangTries * 5; ++gang) {
+      node.join(gang, gang, Priority::low);
+      saturate_all(node, gang, 0, 1);
+    }
+  }
+  void expect_that_it_is_served_after(Duration span) {
+    node.pass(span);
+    const int opened = node.opened(50);
+    node.pass_ms(1000);
+    EXPECT_GT(node.opened(50), opened + 15) << "about every other window";
+  }
+  SimNode node{2};
+};
+
+TEST_F(FormerGang, IsASingleAgainWhenItsOtherMemberLeaves) {
+  node.saturate(20, 1);
+  gangs_come();
+  while (node.is_open(50) || node.is_closing(50)) node.pass(Duration::from_us(20));
+  node.want(51, 1);
+  node.pass_ms(1);
+  node.leave(51);
+  expect_that_it_is_served_after({});
+}
+
+TEST_F(FormerGang, IsASingleAgainWhenWhatItLeftBehindIsForgotten) {
+  node.want(51, 1);
+  ASSERT_TRUE(node.is_open(50) && node.is_open(51, 1));
+  node.saturate(20, 1);
+  ASSERT_TRUE(node.is_closing(51, 1)) << "in the middle of its work";
+  node.drained(51, 1);
+  node.pass_ms(1);
+  gangs_come();
+  expect_that_it_is_served_after(kGangMemory);
 }
 
 }  // namespace

@@ -43,6 +43,13 @@ void WaitingLine::move_to_gangs(Seat& seat) {
   add(seat);
 }
 
+void WaitingLine::move_to_singles(Seat& seat) {
+  if (!seat.as_gang) return;
+  remove(seat);
+  seat.as_gang = false;
+  add(seat);
+}
+
 void WaitingLine::put_off(Seat& seat) {
   seat.put_off = true;
   put_off_[index(seat.tenant->priority)].insert(key_of(seat));

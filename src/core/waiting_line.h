@@ -46,6 +46,8 @@ class WaitingLine {
   void remove(Seat& seat);
   // It has turned out to need several GPUs.
   void move_to_gangs(Seat& seat);
+  // It does not any more.
+  void move_to_singles(Seat& seat);
   // It stands in the line, woke, and has yet to be told whether it may take the GPU in mid-window.
   void put_off(Seat& seat);
   // It has been told, or need not be.
