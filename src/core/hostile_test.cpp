@@ -55,7 +55,10 @@ class HostileRun {
       step(CapSet{TenantId{id}, kNoCap});
       step(WeightSet{TenantId{id}, 100});  // a thousandth of a low class's share is no "soon"
     }
-    for (std::uint32_t gpu = 0; gpu < kGpus; ++gpu) step(PolicySet{GpuId{gpu}, {}});
+    for (std::uint32_t gpu = 0; gpu < kGpus; ++gpu) {
+      step(PolicySet{GpuId{gpu}, {}});
+      for (const ClientId client : here_) step(MemoryHeld{client, GpuId{gpu}});
+    }
     std::set<std::pair<ClientId, GpuId>> unserved;
     for (const ClientId client : here_) {
       for (std::uint32_t gpu = 0; gpu < kGpus; ++gpu) {
@@ -105,12 +108,38 @@ class HostileRun {
     return found->second.grant;
   }
 
+  std::uint64_t any_bytes() { return roll(3) == 0 ? 0 : (roll(12) << 30U) + roll(1000); }
+  // Of allowances that it has, had or never gets; more than there is, and against what it said.
+  Event any_memory(ClientId client, GpuId gpu) {
+    const auto found = allowed_.find({client, gpu});
+    std::uint64_t number = found == allowed_.end() ? 0 : found->second;
+    if (roll(4) == 0) number = roll(number + 3);
+    return MemoryHeld{client,        gpu,           number,       any_bytes(),
+                      any_bytes(),   any_bytes(),   any_bytes(),  roll(8) == 0,
+                      roll(20) == 0, roll(10) == 0, roll(10) == 0};
+  }
+
+  Event any_setting(TenantId tenant) {
+    switch (roll(3)) {
+      case 0:
+        return PrioritySet{tenant, any_priority()};
+      case 1:
+        return WeightSet{tenant, static_cast<std::uint32_t>(roll(1200))};
+      default:
+        if (roll(3) == 0) return TenantPaused{tenant};
+        return TenantResumed{tenant};
+    }
+  }
+  Event any_quota(TenantId tenant, GpuId gpu) {
+    if (roll(2) == 0) return CapSet{tenant, any_cap()};
+    return CreditSet{tenant, gpu, any_span() - any_span() * 3};
+  }
+
   Event any_event() {
     const ClientId client = any_client();
     const GpuId gpu = any_gpu();
     const GrantId grant = grant_of(client, gpu);
-    const TenantId tenant{roll(kTenants + 1)};
-    switch (roll(28)) {
+    switch (roll(32)) {
       case 0:
       case 1:
       case 2:
@@ -138,14 +167,9 @@ class HostileRun {
       case 15:
         return FoundOpen{client, gpu, roll(2) == 0};
       case 16:
-        return PrioritySet{tenant, any_priority()};
       case 17:
-        return WeightSet{tenant, static_cast<std::uint32_t>(roll(1200))};
       case 18:
-        if (roll(3) == 0)
-          return TenantPaused{tenant};
-        else
-          return TenantResumed{tenant};
+        return any_setting(TenantId{roll(kTenants + 1)});
       case 19:
         return Tick{};
       case 20:
@@ -155,8 +179,14 @@ class HostileRun {
         }
         [[fallthrough]];
       case 21:
-        if (roll(4) == 0) return CapSet{tenant, any_cap()};
-        if (roll(4) == 0) return CreditSet{tenant, gpu, any_span() - any_span() * 3};
+        if (roll(2) == 0) return any_quota(TenantId{roll(kTenants + 1)}, gpu);
+        [[fallthrough]];
+      case 22:
+      case 23:
+      case 24:
+        return any_memory(client, gpu);
+      case 25:
+        if (roll(4) == 0) return CapacitySet{gpu, roll(3) == 0 ? 0 : (4 + roll(28)) << 30U};
         [[fallthrough]];
       default:
         return Wanted{client, gpu};
@@ -205,6 +235,7 @@ class HostileRun {
             here_.erase(it.client);
             tenant_of_.erase(it.client);
             std::erase_if(gates_, [&it](const auto& at) { return at.first.first == it.client; });
+            std::erase_if(allowed_, [&it](const auto& at) { return at.first.first == it.client; });
           } else if constexpr (std::is_same_v<Kind, PolicySet>) {
             modes_[it.gpu] = it.policy.mode;
           } else if constexpr (std::is_same_v<Kind, Drained> ||
@@ -290,7 +321,12 @@ class HostileRun {
     gate.let_in = gate.state == Gate::State::closed;
     gate.grant = it.grant;
   }
-  void check(const SetAllowance&) {}
+  void check(const SetAllowance& it) {
+    need(it.client, it.gpu);
+    std::uint64_t& number = allowed_[{it.client, it.gpu}];
+    EXPECT_GT(it.number, number) << "an allowance was numbered twice";
+    number = it.number;
+  }
   void check(const GetReady& it) {
     EXPECT_NE(need(it.client, it.gpu).state, Gate::State::open);
     EXPECT_GT(it.in, Duration{});
@@ -303,6 +339,7 @@ class HostileRun {
   std::set<ClientId> here_;
   std::map<ClientId, TenantId> tenant_of_;
   std::map<Key, Gate> gates_;
+  std::map<Key, std::uint64_t> allowed_;  // the number of its latest allowance
   std::set<Key> late_;
   bool comes_late_ = false;  // the latest event is of one that does
   std::map<GpuId, Mode> modes_;
