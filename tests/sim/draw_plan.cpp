@@ -67,6 +67,12 @@ class Drawing {
     return kind < 6 ? Priority::normal : kind < 8 ? Priority::high : Priority::low;
   }
 
+  // Most are near each other; some are as far apart as they can be.
+  std::uint32_t weight() {
+    constexpr std::uint32_t kOthers[] = {1, 3, 10, 30, 700, 1000};
+    return random_.percent(60) ? draw(1, 10) * 50 : kOthers[random_.below(std::size(kOthers))];
+  }
+
   Load load(Load::Kind kind, std::uint32_t gpu) {
     Load load;
     load.gpu = gpu;
@@ -86,7 +92,7 @@ class Drawing {
       add_quiet(tenant);
     } else {
       tenant.priority = priority();
-      if (random_.percent(30)) tenant.weight = draw(1, 10) * 50;
+      if (random_.percent(30)) tenant.weight = weight();
       const std::uint64_t kind = random_.below(100);
       if (kind < 35) add_simple(tenant, Load::Kind::saturating, "saturating");
       if (kind >= 35 && kind < 55) add_simple(tenant, Load::Kind::bursty, "bursty");
@@ -204,7 +210,7 @@ class Drawing {
     what.span = random_.percent(50) ? ms(1, 60) : ms(60, 1200);
     what.policy = policy();
     what.priority = priority();
-    what.weight = draw(1, 10) * 50;
+    what.weight = weight();
     switch (what.kind) {
       case Kind::crash:
       case Kind::leave_and_join:

@@ -13,7 +13,9 @@ Checkers make_all_checkers(RunTraits traits) {
   all.push_back(make_gangs());
   all.push_back(make_catch_up());
   all.push_back(make_terms());
+  all.push_back(make_queue_bounds());
   all.push_back(make_priorities());
+  all.push_back(make_wakeups());
   all.push_back(make_serial_turns());
   all.push_back(make_service_bound());
   all.push_back(make_shares(traits));

@@ -37,11 +37,13 @@ std::unique_ptr<Checker> make_no_gaps();
 std::unique_ptr<Checker> make_no_needless_moves();
 std::unique_ptr<Checker> make_passed_over(RunTraits traits);
 std::unique_ptr<Checker> make_priorities();
+std::unique_ptr<Checker> make_queue_bounds();
 std::unique_ptr<Checker> make_serial_turns();
 std::unique_ptr<Checker> make_service_bound();
 std::unique_ptr<Checker> make_shares(RunTraits traits);
 std::unique_ptr<Checker> make_terms();
 std::unique_ptr<Checker> make_turn_length(RunTraits traits);
+std::unique_ptr<Checker> make_wakeups();
 
 Checkers make_all_checkers(RunTraits traits);
 

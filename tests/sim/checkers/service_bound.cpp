@@ -32,7 +32,7 @@ namespace {
 
 // For messages under way: those of late processes take a quarter of a second.
 constexpr Duration kLeast = Duration::from_s(1);
-constexpr std::int64_t kWeightMax = 500;  // of those that are drawn
+constexpr std::int64_t kWeightMax = 1000;  // of those that are drawn
 constexpr Duration kInterval = Duration::from_ms(50);
 
 class ServiceBound : public Checker {
