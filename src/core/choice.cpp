@@ -116,7 +116,6 @@ std::optional<Instant> put_off_until(const Seat& taker, const Seat& holder, Inst
 }
 
 std::optional<Choice> choose(Node& node, Gpu& gpu) {
-
   forget_gangs(gpu, node.now);
   if (Seat* overdue = overdue_gang(gpu, node.now)) {
     std::vector<Seat*> gang = gang_of(*overdue->tenant, node.now);
