@@ -133,10 +133,12 @@ Result<Peer> identify(int socket_fd, std::uint64_t run, const char* proc_root) {
   const bool gone = peer.pidfd ? has_ended(peer.pidfd) : NVS_TRY(read_start(process)) != start;
   if (gone) return tl::unexpected(Error{Errc::kNotFound, 0, "the peer's process has ended"});
 
+  peer.slice_user = slice_user_of_process(cgroups);
   if (const auto path = container_path(cgroups, own_cgroups)) {
     peer.in_container = true;
     peer.container = container_id(*path).substr(0, kShortId);
     peer.pod_uid = pod_uid(*path);
+    peer.slice_user = slice_user_of_container(*path);
     peer.tenant_key = "container:" + *path;
   } else if (run != 0) {
     peer.tenant_key = "run:" + std::to_string(peer.uid) + ":" + hex16(run);

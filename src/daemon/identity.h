@@ -30,6 +30,9 @@ struct Peer {
   std::string pod_uid;    // of the pod that the container is in, by its cgroup; or empty
   // In a container that the daemon itself is not in.
   bool in_container = false;
+  // Whose login or service manager the process comes from, by the slice that it is in: whatever it
+  // runs in there, as whichever of the uids that are lent to him.
+  std::optional<uid_t> slice_user;
 };
 
 // The peer of a connected Unix socket. `run` is what it said in its Hello. Fails if the process
@@ -60,6 +63,12 @@ std::string_view container_id(std::string_view path);
 
 // The uid of the Kubernetes pod whose cgroup is part of the path of a container; empty if none is.
 std::string pod_uid(std::string_view path);
+
+// The user in whose slice the container of this path is, or the process of `cgroups`, which is in
+// no container; nothing if it is in none. Below their own slices users can give cgroups any name,
+// and above them none. Slices inside of a container are its own affair.
+std::optional<uid_t> slice_user_of_container(std::string_view path);
+std::optional<uid_t> slice_user_of_process(std::string_view cgroups);
 
 // When the process started, in ticks since the machine's start, from the text of /proc/PID/stat.
 std::optional<std::uint64_t> start_time(std::string_view stat);

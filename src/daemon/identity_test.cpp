@@ -111,6 +111,27 @@ TEST(Identify, ContainerOutranksRunAndProcess) {
   EXPECT_TRUE(peer->in_container);
 }
 
+TEST(Identify, AUsersContainerIsATenantAndOfThatUser) {
+  const std::string manager = "/user.slice/user-1000.slice/user@1000.service/";
+  const FakeProc proc("0::" + manager + kId + ".scope\n", "0::/system.slice/nvshare.service\n");
+  const Pair pair;
+  const Result<Peer> peer = identify(pair.a.get(), 0, proc.root());
+  ASSERT_TRUE(peer) << peer.error().message();
+  EXPECT_EQ(peer->tenant_key, "container:" + manager + kId + ".scope");
+  EXPECT_EQ(peer->slice_user, std::optional<uid_t>(1000));
+}
+
+TEST(Identify, SlicesInsideOfAContainerMeanNothing) {
+  const std::string container = "/system.slice/docker-" + kId + ".scope";
+  const FakeProc proc("0::" + container + "/user.slice/user-1000.slice/session-1.scope\n",
+                      "0::/system.slice/nvshare.service\n");
+  const Pair pair;
+  const Result<Peer> peer = identify(pair.a.get(), 0, proc.root());
+  ASSERT_TRUE(peer) << peer.error().message();
+  EXPECT_EQ(peer->tenant_key, "container:" + container);
+  EXPECT_EQ(peer->slice_user, std::nullopt);
+}
+
 TEST(Identify, RunOutranksProcess) {
   const FakeProc proc("0::/user.slice\n", "0::/\n");
   const Pair pair;

@@ -111,6 +111,14 @@ std::optional<std::string> container_at(std::string_view path, std::string_view 
   return std::nullopt;
 }
 
+// The places of `text`, those first that are asked first.
+std::vector<Place> places_in_order(std::string_view text) {
+  std::vector<Place> places = places_of(text);
+  std::stable_sort(places.begin(), places.end(),
+                   [](const Place& a, const Place& b) { return rank(a) < rank(b); });
+  return places;
+}
+
 // A field of /proc/PID/stat, by its number in proc(5), from the fourth on.
 std::optional<std::uint64_t> number_in(std::string_view stat, int wanted) {
   // The second field is the program's name in parentheses, which may itself hold spaces and
@@ -132,11 +140,8 @@ std::optional<std::uint64_t> number_in(std::string_view stat, int wanted) {
 }  // namespace
 
 std::optional<std::string> container_path(std::string_view cgroups, std::string_view own_cgroups) {
-  std::vector<Place> places = places_of(cgroups);
-  std::stable_sort(places.begin(), places.end(),
-                   [](const Place& a, const Place& b) { return rank(a) < rank(b); });
   const std::vector<Place> own_places = places_of(own_cgroups);
-  for (const Place& place : places) {
+  for (const Place& place : places_in_order(cgroups)) {
     const auto own = std::find_if(
         own_places.begin(), own_places.end(),
         [&](const Place& candidate) { return candidate.controllers == place.controllers; });
@@ -161,6 +166,27 @@ std::string pod_uid(std::string_view path) {
     path.remove_prefix(part.size());
   }
   return {};
+}
+
+// The first such slice is systemd's; those below it can be anybody's invention.
+std::optional<uid_t> slice_user_of_container(std::string_view path) {
+  constexpr std::string_view kBegin = "/user.slice/user-";
+  const std::size_t begin = path.find(kBegin);
+  if (begin == std::string_view::npos) return std::nullopt;
+  path.remove_prefix(begin + kBegin.size());
+  const std::string_view rest = first_part(path);
+  uid_t user = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), user);
+  if (error != std::errc() || rest.substr(static_cast<std::size_t>(end - rest.data())) != ".slice")
+    return std::nullopt;
+  return user;
+}
+
+std::optional<uid_t> slice_user_of_process(std::string_view cgroups) {
+  for (const Place& place : places_in_order(cgroups)) {
+    if (const auto user = slice_user_of_container(place.path)) return user;
+  }
+  return std::nullopt;
 }
 
 std::optional<std::uint64_t> start_time(std::string_view stat) {

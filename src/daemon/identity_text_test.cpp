@@ -177,6 +177,35 @@ TEST(ContainerPath, APartIsSharedAsAWholeOrNotAtAll) {
             "/pods/" + kContainer + ".scope");
 }
 
+TEST(SliceUser, IsTheUserOfTheFirstSlice) {
+  const std::string own = "/user.slice/user-1000.slice";
+  const std::string id = "/libpod-" + kContainer + ".scope";
+  for (const std::string& cgroups :
+       {"0::" + own + "/session-2.scope\n", "0::" + own + "\n",
+        "0::" + own + "/user@1000.service/app.slice" + id + "/container\n",
+        "0::/../.." + own + "/user@1000.service" + id + "\n",
+        "0::/docker/" + kOther + own + "/session-1.scope\n",
+        "0::" + own + "/user@1000.service/user.slice/user-7.slice" + id + "\n",
+        "9:memory:/user.slice/user-1000.slice\n1:name=systemd:" + own + "/user@1000.service" + id +
+            "\n0::/\n",
+        "3:cpuset:/\n2:pids:" + own + "/user@1000.service\n"}) {
+    EXPECT_EQ(slice_user_of_process(cgroups), std::optional<uid_t>(1000)) << cgroups;
+  }
+}
+
+TEST(SliceUser, IsNobodyElsewhere) {
+  for (const std::string& path :
+       {std::string(), std::string("/"), std::string("/user.slice"),
+        std::string("/user.slice/user-.slice"), std::string("/user.slice/user-1000.slices"),
+        std::string("/user.slice/user-1000"), std::string("/user.slice/user-x.slice"),
+        std::string("/user.slice/user--1.slice"), std::string("/user.slice/user-1.5.slice"),
+        std::string("/user.slice/user-99999999999.slice"),
+        std::string("/x.user.slice/user-1.slice"), "/system.slice/docker-" + kContainer + ".scope",
+        "/machine.slice/libpod-" + kContainer}) {
+    EXPECT_EQ(slice_user_of_process("0::" + path + "\n"), std::nullopt) << path;
+  }
+}
+
 TEST(ContainerId, IsInTheLastPart) {
   EXPECT_EQ(container_id("/docker/" + kContainer), kContainer);
   EXPECT_EQ(container_id("/a/cri-containerd-" + kContainer + ".scope"), kContainer);

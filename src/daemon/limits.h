@@ -16,8 +16,8 @@ namespace nvs::daemon {
 inline constexpr std::size_t kClientsMax = 4096;
 // Of one tenant, so that one cannot take the places of all.
 inline constexpr std::size_t kTenantClientsMax = 1024;
-// Of one container, or outside of containers of one user, who can be many tenants, but not of root
-// and the daemon's own user; and how often they come, once as many as that have come at once.
+// Of one container, or of one user, who can be many tenants (origins.h), but outside of containers
+// not of root and the daemon's own user; and how often they come, once as many as that have come.
 // Programs that use a GPU begin more slowly.
 inline constexpr std::size_t kOriginClientsMax = kTenantClientsMax;
 inline constexpr std::int64_t kVisitsPerSecond = 50;

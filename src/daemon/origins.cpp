@@ -15,8 +15,10 @@ constexpr Duration kBurst = kPrice * static_cast<std::int64_t>(kOriginClientsMax
 }  // namespace
 
 std::string origin_of(const Peer& peer, uid_t self) {
-  if (peer.in_container) return peer.tenant_key;
-  return peer.uid == 0 || peer.uid == self ? "" : "user:" + std::to_string(peer.uid);
+  const bool may_end_us = peer.uid == 0 || peer.uid == self;
+  if (!peer.in_container && may_end_us) return "";
+  if (peer.in_container && !peer.slice_user) return peer.tenant_key;
+  return "user:" + std::to_string(peer.slice_user.value_or(peer.uid));
 }
 
 Origins::Answer Origins::enter(const std::string& origin, Instant now) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where clients come from: a container, which is one tenant, or outside of containers a user, who
-// may be as many tenants as it likes: what is bounded for each tenant would not hold it. So places,
-// and how often somebody comes, are bounded for each origin too.
+// Where clients come from: a container, which is one tenant, or a user, who may be as many tenants
+// as it likes: what is bounded for each tenant would not hold it. So places, and how often somebody
+// comes, are bounded for each origin too. Containers that a user has below his own slice are of
+// that user: he can make up any number of them, and has more than one uid for what is in them.
 #pragma once
 
 #include <cstddef>

@@ -165,6 +165,26 @@ TEST_F(OriginsTest, WhoCouldEndTheDaemonIsNotCounted) {
   EXPECT_EQ(origins_.count(), 0U);
 }
 
+// He can make up containers by naming cgroups, and newuidmap lends him uids.
+TEST_F(OriginsTest, WhateverIsInAUsersSliceIsOfThatUser) {
+  constexpr uid_t kSelf = 8;
+  Peer peer;
+  peer.slice_user = 1000;
+  EXPECT_EQ(origin_of(peer, kSelf), "") << "root, once somebody has become it";
+  for (const uid_t uid : {1000U, 100'000U, 165'535U}) {
+    peer.uid = uid;
+    EXPECT_EQ(origin_of(peer, kSelf), "user:1000") << uid;
+  }
+  peer.in_container = true;
+  for (const char* key : {"container:/user.slice/a", "container:/user.slice/b"}) {
+    for (const uid_t uid : {0U, kSelf, 1000U, 100'000U}) {
+      peer.tenant_key = key;
+      peer.uid = uid;
+      EXPECT_EQ(origin_of(peer, kSelf), "user:1000") << key << " " << uid;
+    }
+  }
+}
+
 TEST_F(OriginsTest, ThoseThatHaveGoneAreForgotten) {
   Instant now = kLater;
   for (int i = 0; i < 1000; ++i) {
