@@ -23,6 +23,8 @@ namespace {
 
 using Problem = tl::unexpected<std::string>;
 
+constexpr const char* kFolderLost = "the folder is gone, or another daemon has it";
+
 template <class T>
 tl::expected<T, std::string> or_problem(Result<T> result, const char* what) {
   if (result) return std::move(*result);
@@ -173,6 +175,7 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
           os::watchdog_period(environment.watchdog_usec, environment.watchdog_pid, ::getpid())),
       start_(os::monotonic_now()),
       usage_(start_),
+      folder_watch_(start_),
       node_(options, std::move(parts.saved), start_, parts.host->view(), std::move(parts.ids)),
       host_(std::move(parts.host)),
       messages_(node_, *host_,
@@ -196,49 +199,6 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
     node_.add_gpu(start_, std::move(gpu), Node::Origin::found, sessions_.effects());
   }
   warn_of_unknown(options_.gpu_memory, node_.gpus());
-}
-
-Result<void> Daemon::watch_memory() {
-  if (!memory_watch_) return {};
-  return loop_.add(memory_watch_->fd(), EPOLLIN, [this](std::uint32_t) { on_readings(); });
-}
-
-void Daemon::on_readings() {
-  memory_heard_ = loop_.now();
-  for (const MemoryWatch::Reading& reading : memory_watch_->take()) {
-    const auto gpu = node_.gpus().find(reading.gpu);
-    if (!gpu) continue;
-    const auto& free_bytes = reading.free_bytes;
-    node_.note_answer(loop_.now(), *gpu,
-                      free_bytes ? std::nullopt : std::optional(free_bytes.error()));
-    node_.note_busy(*gpu, reading.busy_part);
-    node_.note_processes(*gpu, reading.processes);
-    if (free_bytes) node_.measure(loop_.now(), *gpu, *free_bytes, sessions_.effects());
-  }
-  sessions_.settle();
-}
-
-std::optional<Instant> Daemon::silence_deadline() const {
-  if (!memory_watch_) return std::nullopt;
-  return memory_heard_ + kMemoryPoll + kGpuSilence;
-}
-
-// The watch would have told something by now, had it not been kept by a call of NVML. Until that
-// returns nobody asks about the other GPUs either.
-void Daemon::note_silence(Instant now) {
-  memory_heard_ = now;  // not to be looked at in each round
-  const std::optional<UuidBytes> asked = memory_watch_->asked();
-  const auto kept_by = asked ? node_.gpus().find(*asked) : std::nullopt;
-  if (!kept_by) return;
-  const std::string& name = node_.gpus().entries()[core::index_of(*kept_by)].gpu.uuid;
-  for (const UuidBytes& uuid : memory_watch_->watched()) {
-    const auto gpu = node_.gpus().find(uuid);
-    if (!gpu) continue;
-    node_.note_answer(now, *gpu,
-                      "NVML does not return" + (gpu == kept_by ? "" : " when asked about " + name));
-    node_.note_busy(*gpu, std::nullopt);
-    node_.note_processes(*gpu, std::nullopt);
-  }
 }
 
 // Without it everything works but annotations: that is said, and is no reason to stop.
@@ -315,6 +275,7 @@ std::optional<Instant> Daemon::next_deadline() const {
   consider(sessions_.next_deadline());
   consider(http_.next_deadline());
   consider(unused_deadline());
+  consider(folder_watch_.next_look());
   consider(silence_deadline());
   if (watchdog_) consider(watchdog_at_);
   return earliest;
@@ -339,7 +300,12 @@ void Daemon::on_deadlines() {
   }
   usage_.update(now, is_used());
   if (is_used()) is_awaited_ = false;
+  if (!is_stopping_ && has_come(folder_watch_.next_look())) look_at_folder(now);
   if (!is_stopping_ && has_come(unused_deadline())) stop_unless_awaited(now);
+}
+
+void Daemon::look_at_folder(Instant now) {
+  if (folder_watch_.is_lost_for_good(now, folder_.is_lost())) stop(kFolderLost);
 }
 
 void Daemon::stop_unless_awaited(Instant now) {
@@ -357,6 +323,7 @@ void Daemon::stop_unless_awaited(Instant now) {
 // To look at all processes takes a while, in which an nvshare run may have found this daemon.
 void Daemon::stop_unless_visited(Instant now) {
   if (!sessions_.close_entrance()) return stop("every program that came has ended");
+  if (folder_.is_lost()) return stop(kFolderLost);  // the socket there is not ours to replace
   log(Level::info, "somebody came at the last moment: staying");
   usage_.postpone(now);
   auto socket = folder_.listen_for_tenants();

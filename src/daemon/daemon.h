@@ -12,6 +12,7 @@
 #include "daemon/control.h"
 #include "daemon/control_socket.h"
 #include "daemon/folder.h"
+#include "daemon/folder_watch.h"
 #include "daemon/host_pool.h"
 #include "daemon/http_server.h"
 #include "daemon/identity.h"
@@ -78,6 +79,7 @@ class Daemon {
   bool is_used() const { return sessions_.count() > 0 || visitors_.count() > 0; }
   // When the daemon ends because nobody uses it, if it may.
   std::optional<Instant> unused_deadline() const;
+  void look_at_folder(Instant now);
   void stop_unless_awaited(Instant now);
   void stop_unless_visited(Instant now);
   void stop(const char* why);
@@ -93,6 +95,7 @@ class Daemon {
   Instant watchdog_at_;
   Instant start_;
   UsageWatch usage_;
+  FolderWatch folder_watch_;
   Node node_;
   std::unique_ptr<HostPool> host_;
   Messages messages_;

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,7 +16,6 @@
 #include "daemon/limits.h"
 #include "os/clock.h"
 #include "os/process.h"
-#include "os/unix_socket.h"
 #include "wire/messages.h"
 
 namespace nvs::daemon {
@@ -86,11 +86,17 @@ tl::expected<UniqueFd, std::string> take_lock(const std::string& folder) {
   return Problem("cannot lock " + path + ": " + lock.error().message());
 }
 
-tl::expected<UniqueFd, std::string> listen(const std::string& path, os::SocketKind kind,
-                                           mode_t mode) {
-  Result<UniqueFd> socket = os::listen_unix(path, kind, mode);
-  if (socket) return std::move(*socket);
-  return Problem("cannot listen on " + path + ": " + socket.error().message());
+enum class Whose { ours, others, nobody_knows };
+
+Whose whose(const std::string& path, const UniqueFd& file) {
+  struct stat ours {};
+  struct stat there {};
+  if (!file || ::fstat(file.get(), &ours) != 0) return Whose::nobody_knows;
+  if (::lstat(path.c_str(), &there) != 0) {
+    return errno == ENOENT ? Whose::others : Whose::nobody_knows;
+  }
+  const bool is_same = ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+  return is_same ? Whose::ours : Whose::others;
 }
 
 }  // namespace
@@ -110,22 +116,39 @@ tl::expected<Folder, std::string> Folder::open(const std::string& path, uid_t se
   auto tenant = folder.listen_for_tenants();
   if (!tenant) return Problem(tenant.error());
   folder.tenant_socket_ = std::move(*tenant);
-  auto admin = listen(path + "/" + wire::kAdminSocket, os::SocketKind::stream, kForOwner);
+  auto admin =
+      folder.listen(folder.admin_name_, wire::kAdminSocket, os::SocketKind::stream, kForOwner);
   if (!admin) return Problem(admin.error());
   folder.admin_socket_ = std::move(*admin);
-  auto plugin = listen(path + "/" + wire::kPluginSocket, os::SocketKind::stream, kForOwner);
+  auto plugin =
+      folder.listen(folder.plugin_name_, wire::kPluginSocket, os::SocketKind::stream, kForOwner);
   if (!plugin) return Problem(plugin.error());
   folder.plugin_socket_ = std::move(*plugin);
   return folder;
 }
 
-tl::expected<UniqueFd, std::string> Folder::listen_for_tenants() const {
-  return listen(path_ + "/" + wire::kTenantSocket, os::SocketKind::packets, tenant_mode_);
+tl::expected<UniqueFd, std::string> Folder::listen(Name& name, const char* socket,
+                                                   os::SocketKind kind, mode_t mode) const {
+  name.path = path_ + "/" + socket;
+  Result<UniqueFd> listener = os::listen_unix(name.path, kind, mode);
+  if (!listener) {
+    return Problem("cannot listen on " + name.path + ": " + listener.error().message());
+  }
+  name.file.reset(::open(name.path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  return std::move(*listener);
+}
+
+tl::expected<UniqueFd, std::string> Folder::listen_for_tenants() {
+  return listen(tenant_name_, wire::kTenantSocket, os::SocketKind::packets, tenant_mode_);
+}
+
+bool Folder::is_lost() const {
+  return whose(tenant_name_.path, tenant_name_.file) == Whose::others;
 }
 
 void Folder::remove_sockets() const {
-  for (const char* socket : {wire::kTenantSocket, wire::kAdminSocket, wire::kPluginSocket}) {
-    ::unlink((path_ + "/" + socket).c_str());
+  for (const Name* name : {&tenant_name_, &admin_name_, &plugin_name_}) {
+    if (whose(name->path, name->file) == Whose::ours) ::unlink(name->path.c_str());
   }
 }
 

@@ -9,6 +9,7 @@
 #include <tl/expected.hpp>
 
 #include "base/unique_fd.h"
+#include "os/unix_socket.h"
 
 namespace nvs::daemon {
 
@@ -26,16 +27,30 @@ class Folder {
   UniqueFd take_plugin_socket() { return std::move(plugin_socket_); }
 
   // Another one for tenants, in place of the one that was taken.
-  tl::expected<UniqueFd, std::string> listen_for_tenants() const;
+  tl::expected<UniqueFd, std::string> listen_for_tenants();
 
-  // On a clean stop, so that nobody finds a socket without anyone behind it. The folders stay:
-  // containers have tenant/ mounted, and must find the next daemon's socket in the same one.
+  // The socket for tenants is gone from its path, or another one is there: whoever removed the
+  // folder (a user's is, once they log out) has made room for another daemon in one of that name.
+  // False where the system does not tell.
+  bool is_lost() const;
+
+  // On a clean stop, so that nobody finds a socket without anyone behind it; not those of another
+  // daemon. The folders stay: containers have tenant/ mounted, and must find the next daemon's
+  // socket in the same one.
   void remove_sockets() const;
   // Another daemon may have the folder. Nothing is written there afterwards.
   void unlock() { lock_.reset(); }
 
  private:
+  struct Name {
+    std::string path;
+    // To the file, not to be read. While it is open no other file has the same number.
+    UniqueFd file;
+  };
+
   Folder() = default;
+  tl::expected<UniqueFd, std::string> listen(Name& name, const char* socket, os::SocketKind kind,
+                                             mode_t mode) const;
 
   std::string path_;
   mode_t tenant_mode_ = 0;
@@ -43,6 +58,9 @@ class Folder {
   UniqueFd tenant_socket_;
   UniqueFd admin_socket_;
   UniqueFd plugin_socket_;
+  Name tenant_name_;
+  Name admin_name_;
+  Name plugin_name_;
 };
 
 }  // namespace nvs::daemon

@@ -155,6 +155,8 @@ inline constexpr Duration kUnusedAtFirst = Duration::from_s(10);
 // For a folder that another daemon is about to leave. `nvshare run` waits longer for one that it
 // has started.
 inline constexpr Duration kFolderWait = Duration::from_s(4);
+// How often it is looked whether the folder has our sockets still.
+inline constexpr Duration kFolderLook = Duration::from_s(2);
 // Of a process, when it is asked whether it belongs to a run. The kernel allows less.
 inline constexpr std::size_t kEnvironmentBytesMax = std::size_t{8} << 20U;
 

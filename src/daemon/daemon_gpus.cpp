@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NVML tells the daemon while it runs, and what it makes of it when NVML tells nothing.
+#include <optional>
+#include <string>
+
+#include "daemon/daemon.h"
+#include "daemon/limits.h"
+
+namespace nvs::daemon {
+
+Result<void> Daemon::watch_memory() {
+  if (!memory_watch_) return {};
+  return loop_.add(memory_watch_->fd(), EPOLLIN, [this](std::uint32_t) { on_readings(); });
+}
+
+void Daemon::on_readings() {
+  memory_heard_ = loop_.now();
+  for (const MemoryWatch::Reading& reading : memory_watch_->take()) {
+    const auto gpu = node_.gpus().find(reading.gpu);
+    if (!gpu) continue;
+    const auto& free_bytes = reading.free_bytes;
+    node_.note_answer(loop_.now(), *gpu,
+                      free_bytes ? std::nullopt : std::optional(free_bytes.error()));
+    node_.note_busy(*gpu, reading.busy_part);
+    node_.note_processes(*gpu, reading.processes);
+    if (free_bytes) node_.measure(loop_.now(), *gpu, *free_bytes, sessions_.effects());
+  }
+  sessions_.settle();
+}
+
+std::optional<Instant> Daemon::silence_deadline() const {
+  if (!memory_watch_) return std::nullopt;
+  return memory_heard_ + kMemoryPoll + kGpuSilence;
+}
+
+// The watch would have told something by now, had it not been kept by a call of NVML. Until that
+// returns nobody asks about the other GPUs either.
+void Daemon::note_silence(Instant now) {
+  memory_heard_ = now;  // not to be looked at in each round
+  const std::optional<UuidBytes> asked = memory_watch_->asked();
+  const auto kept_by = asked ? node_.gpus().find(*asked) : std::nullopt;
+  if (!kept_by) return;
+  const std::string& name = node_.gpus().entries()[core::index_of(*kept_by)].gpu.uuid;
+  for (const UuidBytes& uuid : memory_watch_->watched()) {
+    const auto gpu = node_.gpus().find(uuid);
+    if (!gpu) continue;
+    node_.note_answer(now, *gpu,
+                      "NVML does not return" + (gpu == kept_by ? "" : " when asked about " + name));
+    node_.note_busy(*gpu, std::nullopt);
+    node_.note_processes(*gpu, std::nullopt);
+  }
+}
+
+}  // namespace nvs::daemon
