@@ -10,9 +10,21 @@
 #include <unistd.h>
 
 #include "base/unique_fd.h"
+#include "os/unix_socket.h"
 #include "wire/messages.h"
 
 namespace nvs::cli {
+
+namespace {
+
+bool answers(const std::string& folder, Door door) {
+  const auto connection = door == Door::tenants
+                              ? os::connect_unix(tenant_socket(folder), os::SocketKind::packets)
+                              : os::connect_unix(admin_socket(folder), os::SocketKind::stream);
+  return connection.has_value();
+}
+
+}  // namespace
 
 std::string node_folder() { return wire::kDefaultFolder; }
 
@@ -24,9 +36,20 @@ std::string user_folder(const std::string& runtime_folder, uid_t user) {
   return usable ? runtime_folder + "/nvshare" : "/tmp/nvshare-" + std::to_string(user);
 }
 
-std::string own_folder() {
+std::string other_user_folder(const std::string& folder, uid_t user) {
+  const std::string number = std::to_string(user);
+  const std::string of_login = "/run/user/" + number + "/nvshare";
+  std::string in_tmp = "/tmp/nvshare-" + number;
+  if (folder == of_login) return in_tmp;
+  return folder == in_tmp ? of_login : "";
+}
+
+std::string own_folder(Door door) {
   const char* runtime_folder = std::getenv("XDG_RUNTIME_DIR");
-  return user_folder(runtime_folder == nullptr ? "" : runtime_folder, ::geteuid());
+  std::string first = user_folder(runtime_folder == nullptr ? "" : runtime_folder, ::geteuid());
+  if (answers(first, door)) return first;
+  std::string second = other_user_folder(first, ::geteuid());
+  return !second.empty() && !why_not_ours(second) && answers(second, door) ? second : first;
 }
 
 std::optional<std::string> why_not_ours(const std::string& folder) {

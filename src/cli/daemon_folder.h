@@ -16,8 +16,15 @@ std::string node_folder();
 // after su or sudo the variable may still be another user's.
 std::string user_folder(const std::string& runtime_folder, uid_t user);
 
-// The same for the user and the environment of this process.
-std::string own_folder();
+// Where the same user's programs look that have the variable and this one does not (cron's, or
+// those of a shell after su), or the other way round; empty where it names a place of its own.
+std::string other_user_folder(const std::string& folder, uid_t user);
+
+enum class Door { tenants, administrators };
+// Of the user and the environment of this process: the first of the two in which a daemon listens
+// there, the second one only if it is nobody else's; the first one where none does. Who knocks at
+// the tenants' is waited for by the daemon until they end.
+std::string own_folder(Door door);
 
 // Why somebody else may have put what is in this folder there, where anybody can make one of that
 // name; nothing where the folder is this user's alone, or there is none.

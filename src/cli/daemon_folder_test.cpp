@@ -29,6 +29,14 @@ TEST(DaemonFolder, IsInTmpWhereTheVariableIsNoUse) {
             "/tmp/nvshare-" + std::to_string(::geteuid() + 1));
 }
 
+TEST(DaemonFolder, WithAndWithoutTheVariableAUserHasTheSameTwo) {
+  EXPECT_EQ(other_user_folder("/run/user/1000/nvshare", 1000), "/tmp/nvshare-1000");
+  EXPECT_EQ(other_user_folder("/tmp/nvshare-1000", 1000), "/run/user/1000/nvshare");
+  for (const char* other : {"/run/user/7/nvshare", "/tmp/nvshare-7", "/srv/runtime/nvshare", ""}) {
+    EXPECT_EQ(other_user_folder(other, 1000), "") << other;
+  }
+}
+
 TEST(DaemonFolder, IsOursOnlyIfNobodyElseCouldHaveMadeWhatIsInIt) {
   const TestFolder folder;
   EXPECT_EQ(why_not_ours(folder.path("none")), std::nullopt);

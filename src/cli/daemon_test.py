@@ -69,7 +69,7 @@ class Daemons(unittest.TestCase):
             # Only if it is still ours: it runs in the folder that this test made.
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
                 command = pathlib.Path(f"/proc/{start['pid']}/cmdline").read_bytes()
-                if str(self.folder).encode() in command:
+                if str(self.own).encode() in command:
                     signal.pidfd_send_signal(process, signal.SIGKILL)
             os.close(process)
 
@@ -210,6 +210,31 @@ class OfTheUser(Daemons):
         self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
         self.assertRegex(done.stderr, rf"cannot use the folder {self.own} .*{words}")
         self.assertIn("NVSHARE_FOLDER", done.stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_is_the_same_one_with_a_runtime_folder_and_without(self):
+        user = 1_500_000_000 + os.getpid()  # nobody's
+        self.folder.chmod(0o755)
+        of_login = pathlib.Path(f"/run/user/{user}")
+        in_tmp = pathlib.Path(f"/tmp/nvshare-{user}")
+        for place in (of_login, in_tmp):
+            self.addCleanup(shutil.rmtree, place, ignore_errors=True)
+        of_login.mkdir(parents=True, mode=0o700)
+        os.chown(of_login, user, user)
+        with_it = {"XDG_RUNTIME_DIR": str(of_login)}
+        without = {"XDG_RUNTIME_DIR": ""}
+        for first, second, own in (
+            (without, with_it, in_tmp),
+            (with_it, without, of_login / "nvshare"),
+        ):
+            self.own = own  # of which stop() knows
+            for variables in (first, second, first):
+                more = {"user": user, "group": user, "extra_groups": [], "cwd": "/"}
+                seen = self.environment(variables=variables, **more)
+                self.assertEqual(seen["NVSHARE_FOLDER"], str(own))
+            self.assertEqual(len(self.starts()), 1)
+            self.stop()
+            shutil.rmtree(own)
 
     def test_is_found_in_the_path(self):
         other = self.folder / "other"

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/result.h"
 #include "cli/daemon_folder.h"
@@ -57,13 +58,15 @@ Outcome<void> check(const SharingRequest& request) {
 Outcome<Sharing> arrange_sharing(const RunOptions& options, const SharingRequest& request) {
   NVS_TRY(check(request));
   const std::optional<std::string> outer = unless_empty(request.run);
-  const DaemonChoice choice =
-      choose_daemon({unless_empty(request.folder), outer.has_value(), node_folder(), own_folder()},
-                    real_probes());
+  const std::string own = own_folder(Door::tenants);
+  const DaemonChoice choice = choose_daemon(
+      {unless_empty(request.folder), outer.has_value(), node_folder(), own}, real_probes());
   Sharing sharing{choice.folder, "", choice.warning};
   sharing.run = outer ? *outer : NVS_TRY(new_run());
   // Anybody can listen where this user's daemon would, and would be lent what programs have.
-  if (choice.folder == own_folder()) NVS_TRY(check_folder(choice.folder));
+  const bool is_users =
+      choice.folder == own || choice.folder == other_user_folder(own, ::geteuid());
+  if (is_users) NVS_TRY(check_folder(choice.folder));
   if (!choice.start) return sharing;
   if (options.no_daemon) {
     // Where one would come, should it come later.

@@ -79,12 +79,13 @@ Outcome<AdminClient> AdminClient::connect(const std::string& folder) {
   if (fd) return AdminClient(std::move(*fd), first);
   const FailedSocket failed{first, fd.error().sys};
   if (!named.empty()) return tl::unexpected(no_daemon(failed, nullptr));
-  if (const auto why = why_not_ours(own_folder())) {
-    return tl::unexpected(EarlyExit{
-        kCtlRefused, "no daemon at " + reason(failed) + ", and " + own_folder() +
-                         " is not to be trusted: " + *why + "; name a folder with --folder"});
+  const std::string own_place = own_folder(Door::administrators);
+  if (const auto why = why_not_ours(own_place)) {
+    return tl::unexpected(EarlyExit{kCtlRefused, "no daemon at " + reason(failed) + ", and " +
+                                                     own_place + " is not to be trusted: " + *why +
+                                                     "; name a folder with --folder"});
   }
-  const std::string second = admin_socket(own_folder());
+  const std::string second = admin_socket(own_place);
   fd = os::connect_unix(second, os::SocketKind::stream);
   if (fd) return AdminClient(std::move(*fd), second);
   const FailedSocket own{second, fd.error().sys};
