@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/file_budget.h"
 #include "daemon/host_setup.h"
 #include "daemon/limits.h"
 #include "daemon/run_processes.h"
@@ -49,24 +50,32 @@ tl::expected<UniqueFd, std::string> listen_for_metrics(const Options& options) {
                  listener.error().message() + ": choose another with --metrics");
 }
 
-// For memory that is shared, and for as many clients as there are descriptors for then, if each
-// needs so many and other things `reserved`.
-Sessions::Places places_for(std::size_t fds_per_client, std::size_t reserved) {
+tl::expected<FileBudget, std::string> divide_files_of_system(std::size_t files_per_client,
+                                                             const HostPlan& plan) {
   const Result<std::uint64_t> files = os::raise_open_files();
   if (!files) {
     log(Level::warning, "the limit of open files is unknown", {{"error", files.error().message()}});
-    return {kClientsMax, kSharedFilesMax};
+    return FileBudget{.host_segments = plan.segments};
   }
-  const std::size_t shared = std::min<std::uint64_t>(*files / kSharedFilesPart, kSharedFilesMax);
-  const std::size_t others = reserved + shared;
-  const std::uint64_t spare = *files > others ? *files - others : 0;
-  const std::size_t clients = std::min<std::uint64_t>(spare / fds_per_client, kClientsMax);
-  if (clients < kClientsMax) {
+  const FileBudget budget = divide_files(*files, files_per_client, plan.segments);
+  if (budget.clients < kClientsLeast) {
+    return Problem("the hard limit of open files is " + std::to_string(*files) +
+                   ", and leaves room for " + std::to_string(budget.clients) +
+                   " programs: raise it to 1024 or more (ulimit -Hn in a shell, LimitNOFILE= in a "
+                   "unit)");
+  }
+  if (budget.host_segments < plan.segments) {
+    log(Level::warning, "the hard limit of open files allows less host memory to be lent",
+        {{"files", *files},
+         {"mib", (budget.host_segments * plan.segment_bytes) >> 20U},
+         {"usual_mib", plan.cap_bytes >> 20U}});
+  }
+  if (budget.clients < kClientsMax) {
     log(Level::warning,
         "the hard limit of open files allows fewer clients than usual: those beyond do not share",
-        {{"files", *files}, {"clients", clients}, {"usual", kClientsMax}});
+        {{"files", *files}, {"clients", budget.clients}, {"usual", kClientsMax}});
   }
-  return {clients, shared};
+  return budget;
 }
 
 // It may be a mistake, or a GPU that a client will name.
@@ -120,6 +129,10 @@ tl::expected<Daemon::Parts, std::string> Daemon::make_parts(
   auto self = or_problem(identify_self(), "cannot find out who this process is");
   if (!self) return Problem(self.error());
   auto memory_watch = watch_gpus(gpus);
+  const std::size_t for_visitor = options.exit_when_unused ? kFdsPerVisitor : 0;
+  const HostPlan plan = plan_for_this_machine(options.host_memory_bytes);
+  const auto files = divide_files_of_system(kFdsPerClient + for_visitor, plan);
+  if (!files) return Problem(files.error());
   auto folder = Folder::open(options.folder, ::geteuid());
   if (!folder) return Problem(folder.error());
   std::string remark;
@@ -134,10 +147,6 @@ tl::expected<Daemon::Parts, std::string> Daemon::make_parts(
   log_lines(Level::warning, "saved numbers of tenants", remark);
   auto metrics = listen_for_metrics(options);
   if (!metrics) return Problem(metrics.error());
-  const std::size_t for_visitors = options.exit_when_unused ? kFdsPerVisitor : 0;
-  const HostPlan plan = plan_for_this_machine(options.host_memory_bytes);
-  const Sessions::Places places =
-      places_for(kFdsPerClient + for_visitors, kFdsReserved + plan.segments * kFdsPerHostSegment);
   // The threads that it starts take no signals: those are blocked by now.
   return Parts{std::move(*loop),
                std::move(*signals),
@@ -145,8 +154,8 @@ tl::expected<Daemon::Parts, std::string> Daemon::make_parts(
                std::move(*saved),
                std::move(ids),
                std::move(*self),
-               places,
-               make_host_pool(plan),
+               Sessions::Places{files->clients, files->shared_files},
+               make_host_pool(with_segments_at_most(plan, files->host_segments)),
                std::move(*metrics),
                std::move(memory_watch)};
 }

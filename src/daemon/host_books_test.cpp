@@ -14,28 +14,6 @@ constexpr core::ClientId kFirst{1}, kSecond{2}, kThird{3};
 
 core::TenantId tenant(std::uint64_t number) { return core::TenantId{number}; }
 
-TEST(HostPlan, SegmentsFollowTheCap) {
-  constexpr std::uint64_t kGib = std::uint64_t{1} << 30U;
-  const HostPlan none = plan_host_memory(kHostMemoryMin - 1);
-  EXPECT_EQ(none.segments, 0U);
-  EXPECT_EQ(none.cap_bytes, 0U);
-  const HostPlan least = plan_host_memory(kHostMemoryMin);
-  EXPECT_EQ(least.segment_bytes, kHostSegmentLeast) << "a chunk fits into it";
-  EXPECT_EQ(least.segments, 1U);
-  EXPECT_EQ(least.reserve, 0U);
-  const HostPlan small = plan_host_memory(kGib + kGib / 2);
-  EXPECT_EQ(small.segment_bytes, kGib / 16);
-  EXPECT_EQ(small.segments, 24U);
-  EXPECT_EQ(small.reserve, 6U);
-  const HostPlan middle = plan_host_memory(5 * kGib);
-  EXPECT_EQ(middle.segment_bytes, kGib / 8);
-  EXPECT_EQ(middle.segments, 40U);
-  const HostPlan large = plan_host_memory(100 * kGib + 5);
-  EXPECT_EQ(large.segment_bytes, kGib / 4);
-  EXPECT_EQ(large.segments, 400U);
-  EXPECT_EQ(large.reserve, 64U);
-}
-
 // The books, and whoever does what they say.
 class HostBooksTest : public ::testing::Test {
  protected:

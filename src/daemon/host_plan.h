@@ -31,4 +31,14 @@ inline HostPlan plan_host_memory(std::uint64_t cap_bytes) {
   return plan;
 }
 
+// The same with no more segments than these.
+inline HostPlan with_segments_at_most(HostPlan plan, std::uint64_t segments) {
+  if (segments == 0) return {};
+  if (segments >= plan.segments) return plan;
+  plan.segments = segments;
+  plan.cap_bytes = segments * plan.segment_bytes;
+  plan.reserve = std::min(plan.reserve, segments / 4);
+  return plan;
+}
+
 }  // namespace nvs::daemon

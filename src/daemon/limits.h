@@ -32,6 +32,10 @@ inline constexpr std::size_t kFdsPerClient = 4;
 static_assert(kTenantClientsMax <= wire::kAccountSlots);
 // For everything else: the loop, listening sockets, administrators, who asks over HTTP, files.
 inline constexpr std::size_t kFdsReserved = 128;
+// Where the system allows few descriptors: so many clients have theirs before host memory has any;
+// and a daemon that could serve fewer than these does not start.
+inline constexpr std::size_t kClientsBeforeHost = 64;
+inline constexpr std::size_t kClientsLeast = 8;
 // Connections that have not said Hello. One more, and the oldest of them is closed: they come from
 // nobody yet, and whoever is in earnest says Hello at once.
 inline constexpr std::size_t kUngreetedMax = 256;

@@ -80,10 +80,10 @@ class CommandLine(unittest.TestCase):
 
 class Limits(DaemonCase):
     def test_as_many_clients_as_there_are_descriptors_for(self):
-        # An eighth is for shared memory, 128 are for other things, two for each segment of host
-        # memory, four for each client.
+        # An eighth is for shared memory, 128 are for other things, four for each client, and none
+        # of so few for host memory.
         files = 222
-        self.assertEqual((files - files // 8 - 128 - 2) // 4, 16)
+        self.assertEqual((files - files // 8 - 128) // 4, 16)
         limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
         self.start("--host-memory", "64MiB", preexec_fn=limit)
         (warned,) = (line for line in self.daemon.log if "those beyond do not share" in line)
@@ -98,6 +98,24 @@ class Limits(DaemonCase):
         self.tenant(17)
         for number, client in enumerate(clients[1:]):
             client.ping(number)
+
+    def test_host_memory_leaves_room_for_clients(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+        self.start("--host-memory", "256GiB", preexec_fn=limit)
+        (warned,) = (line for line in self.daemon.log if "less host memory to be lent" in line)
+        # Two descriptors for each 256 MiB.
+        self.assertIn(f"mib={(1024 - 128 - 128 - 64 * 4) // 2 * 256} usual_mib=262144", warned)
+        clients = [self.tenant(run + 1) for run in range(64)]
+        for number, client in enumerate(clients):
+            client.ping(number)
+
+    def test_where_not_even_a_few_can_come_it_does_not_start(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150))
+        daemon = Daemon(self.folder, preexec_fn=limit)
+        self.addCleanup(self.clean, daemon)
+        self.assertEqual(daemon.wait(), 1)
+        self.assertIn("open files is 150", daemon.log[-1])
+        self.assertIn("LimitNOFILE=", daemon.log[-1])
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
     def test_it_says_that_others_are_more_urgent(self):
