@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "daemon/limits.h"
 #include "os/unix_socket.h"
 
 namespace nvs::daemon {
@@ -36,7 +37,14 @@ bool ControlSocket::admits(int fd) const {
 
 void ControlSocket::accept_one() {
   Result<UniqueFd> accepted = os::accept_unix(listener_.get());
-  if (!accepted) return;
+  if (!accepted) {
+    const int error = accepted.error().sys;
+    // Of other errors it is the connection that is broken, and it is gone.
+    const bool is_ours = error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+    if (is_ours) pause_accepting(accepted.error());
+    return;
+  }
+  is_trouble_told_ = false;
   const int fd = accepted->get();
   if (!admits(fd)) {
     const std::string answer = denied_answer(asker_);
@@ -56,6 +64,26 @@ void ControlSocket::accept_one() {
       loop_.add(fd, EPOLLIN, [this, raw](std::uint32_t events) { on_ready(*raw, events); });
   if (!added) return;
   connections_.emplace(fd, std::move(connection));
+}
+
+// Who waits to be accepted is reported in every round, and a round can do nothing about it now.
+void ControlSocket::pause_accepting(const Error& error) {
+  if (!is_trouble_told_) {
+    log(Level::warning,
+        asker_ == Asker::plugin ? "cannot take a device plugin; trying again soon"
+                                : "cannot take an administrator; trying again soon",
+        {{"error", error.message()}});
+  }
+  is_trouble_told_ = true;
+  static_cast<void>(loop_.change(listener_.get(), 0));
+  accept_again_ = loop_.now() + kAcceptPause;
+}
+
+void ControlSocket::on_deadline() {
+  if (!accept_again_ || *accept_again_ > loop_.now()) return;
+  accept_again_ = std::nullopt;
+  const Result<void> watched = loop_.change(listener_.get(), EPOLLIN);
+  if (!watched) pause_accepting(watched.error());
 }
 
 void ControlSocket::on_ready(Connection& connection, std::uint32_t events) {

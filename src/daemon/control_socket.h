@@ -4,8 +4,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
+#include "base/instant.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "daemon/admin.h"
@@ -24,6 +26,10 @@ class ControlSocket {
 
   Result<void> listen(UniqueFd listener);
 
+  // When on_deadline() has something to do.
+  std::optional<Instant> next_deadline() const { return accept_again_; }
+  void on_deadline();
+
  private:
   struct Connection {
     UniqueFd fd;
@@ -32,6 +38,7 @@ class ControlSocket {
   };
 
   void accept_one();
+  void pause_accepting(const Error& error);
   bool admits(int fd) const;
   void on_ready(Connection& connection, std::uint32_t events);
   void read(Connection& connection);
@@ -43,6 +50,8 @@ class ControlSocket {
   const Peer& self_;
   Asker asker_;
   UniqueFd listener_;
+  std::optional<Instant> accept_again_;
+  bool is_trouble_told_ = false;  // that nobody could be taken, since somebody last was
   std::unordered_map<int, std::unique_ptr<Connection>> connections_;
 };
 

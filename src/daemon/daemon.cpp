@@ -282,6 +282,8 @@ std::optional<Instant> Daemon::next_deadline() const {
   };
   consider(node_.sample_deadline());
   consider(sessions_.next_deadline());
+  consider(control_socket_.next_deadline());
+  consider(plugin_socket_.next_deadline());
   consider(http_.next_deadline());
   consider(unused_deadline());
   consider(folder_watch_.next_look());
@@ -301,6 +303,8 @@ void Daemon::on_deadlines() {
   }
   if (has_come(node_.sample_deadline())) node_.sample(now);
   if (has_come(sessions_.next_deadline())) sessions_.on_deadline();
+  control_socket_.on_deadline();
+  plugin_socket_.on_deadline();
   if (has_come(http_.next_deadline())) http_.on_deadline(now);
   if (has_come(silence_deadline())) note_silence(now);
   if (watchdog_ && has_come(watchdog_at_)) {

@@ -117,6 +117,22 @@ class Limits(DaemonCase):
         self.assertIn("open files is 150", daemon.log[-1])
         self.assertIn("LimitNOFILE=", daemon.log[-1])
 
+    def test_administrators_wait_while_there_is_no_file_for_them(self):
+        daemon = self.start()
+        pid = daemon.process.pid
+        soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, hard))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as admin:
+            admin.settimeout(PATIENCE_S)
+            admin.connect(str(self.folder / "admin.sock"))
+            admin.sendall(b'{"command":"status"}\n')
+            daemon.wait_for_log("cannot take an administrator; trying again soon")
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+            self.assertIn(b"ok", admin.recv(100))
+        daemon.end()
+        # However often it has tried.
+        self.assertEqual(sum("cannot take an" in line for line in daemon.log), 1)
+
     @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
     def test_it_says_that_others_are_more_urgent(self):
         def be_late():
