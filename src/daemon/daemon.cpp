@@ -260,10 +260,15 @@ tl::expected<void, std::string> Daemon::run() {
        {"gpus", node_.gpus().entries().size()},
        {"version", NVS_VERSION},
        {"pid", ::getpid()}});
-  manager_.tell("READY=1");
+  tell_ready(loop_.now());
   auto done = run_until_stopped();
   make_way();
   return done;
+}
+
+// A manager that never hears of it stops a service that has started.
+void Daemon::tell_ready(Instant now) {
+  ready_at_ = manager_.tell("READY=1") ? std::nullopt : std::optional(now + kReadyAgain);
 }
 
 tl::expected<void, std::string> Daemon::run_until_stopped() {
@@ -289,6 +294,7 @@ std::optional<Instant> Daemon::next_deadline() const {
   consider(folder_watch_.next_look());
   consider(silence_deadline());
   if (watchdog_) consider(watchdog_at_);
+  consider(ready_at_);
   return earliest;
 }
 
@@ -307,6 +313,7 @@ void Daemon::on_deadlines() {
   plugin_socket_.on_deadline();
   if (has_come(http_.next_deadline())) http_.on_deadline(now);
   if (has_come(silence_deadline())) note_silence(now);
+  if (has_come(ready_at_)) tell_ready(now);
   if (watchdog_ && has_come(watchdog_at_)) {
     manager_.tell("WATCHDOG=1");
     watchdog_at_ = now + *watchdog_;

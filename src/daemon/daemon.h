@@ -79,6 +79,7 @@ class Daemon {
   bool is_used() const { return sessions_.count() > 0 || visitors_.count() > 0; }
   // When the daemon ends because nobody uses it, if it may.
   std::optional<Instant> unused_deadline() const;
+  void tell_ready(Instant now);
   void look_at_folder(Instant now);
   void stop_unless_awaited(Instant now);
   void stop_unless_visited(Instant now);
@@ -93,6 +94,7 @@ class Daemon {
   os::ServiceManager manager_;
   std::optional<Duration> watchdog_;  // how often it is told that we are alive
   Instant watchdog_at_;
+  std::optional<Instant> ready_at_;  // when it is told that we are ready; once it is: nothing
   Instant start_;
   UsageWatch usage_;
   FolderWatch folder_watch_;

@@ -142,6 +142,8 @@ inline constexpr Duration kMetricsAge = Duration::from_s(1);
 
 // When the system has no descriptor or memory for another connection, the next try is after this.
 inline constexpr Duration kAcceptPause = Duration::from_ms(100);
+// When the service manager did not take that we are ready, it is told again after this.
+inline constexpr Duration kReadyAgain = Duration::from_ms(100);
 // Lines a second about connections that were closed for a fault; the rest are counted.
 inline constexpr int kFaultLinesPerSecond = 20;
 

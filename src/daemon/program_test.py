@@ -326,6 +326,22 @@ class ServiceManager(DaemonCase):
                 pass
             self.assertEqual(said, b"STOPPING=1")
 
+    def test_it_hears_of_readiness_once_it_listens(self):
+        self.folder.mkdir()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.settimeout(PATIENCE_S)
+            manager.bind(str(self.folder / "notify"))
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as others:
+                others.connect(str(self.folder / "notify"))
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        others.send(b"of others")
+            self.start(NOTIFY_SOCKET=str(self.folder / "notify"))
+            self.tenant(1).ping(1)  # and it has told the manager, who has not taken it
+            while (said := manager.recv(100)) == b"of others":
+                pass
+            self.assertEqual(said, b"READY=1")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -31,14 +31,14 @@ ServiceManager::ServiceManager(const char* address) {
   fd_ = UniqueFd{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
 }
 
-void ServiceManager::tell(std::string_view state) const {
-  if (!fd_) return;
+bool ServiceManager::tell(std::string_view state) const {
+  if (!fd_) return true;
   sockaddr_un to{};
   to.sun_family = AF_UNIX;
   std::memcpy(to.sun_path, address_.data(), address_.size());
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
-  ::sendto(fd_.get(), state.data(), state.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
-           reinterpret_cast<const sockaddr*>(&to), size);
+  return ::sendto(fd_.get(), state.data(), state.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                  reinterpret_cast<const sockaddr*>(&to), size) >= 0;
 }
 
 std::optional<Duration> watchdog_period(const char* usec, const char* pid, pid_t self) {

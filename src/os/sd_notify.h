@@ -20,9 +20,10 @@ class ServiceManager {
   // or one that is neither, means that nobody listens.
   explicit ServiceManager(const char* address);
 
-  // "READY=1", "WATCHDOG=1", "STOPPING=1", "STATUS=…". Lost if the manager does not take it now:
-  // the program never waits for it.
-  void tell(std::string_view state) const;
+  // "READY=1", "WATCHDOG=1", "STOPPING=1", "STATUS=…". The program never waits for the manager:
+  // false if it does not take it now, and what must not be lost is to be told again. True where
+  // nobody listens.
+  bool tell(std::string_view state) const;
 
  private:
   UniqueFd fd_;
