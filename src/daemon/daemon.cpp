@@ -13,6 +13,7 @@
 #include "daemon/file_budget.h"
 #include "daemon/host_setup.h"
 #include "daemon/limits.h"
+#include "daemon/log_lines.h"
 #include "daemon/run_processes.h"
 #include "daemon/saved_tenants.h"
 #include "nvml/gpus.h"
@@ -30,14 +31,6 @@ template <class T>
 tl::expected<T, std::string> or_problem(Result<T> result, const char* what) {
   if (result) return std::move(*result);
   return Problem(std::string(what) + ": " + result.error().message());
-}
-
-void log_lines(Level level, const char* message, const std::string& lines) {
-  for (std::size_t start = 0; start < lines.size();) {
-    const std::size_t end = std::min(lines.find('\n', start), lines.size());
-    if (end > start) log(level, message, {{"remark", lines.substr(start, end - start)}});
-    start = end + 1;
-  }
 }
 
 tl::expected<UniqueFd, std::string> listen_for_metrics(const Options& options) {
@@ -203,7 +196,10 @@ Daemon::Daemon(const Options& options, const ServiceEnvironment& environment, Pa
       memory_heard_(start_) {
   if (watchdog_) watchdog_ = *watchdog_ / 2;  // one of two may be late
   watchdog_at_ = start_;
-  if (!gpus) return;
+  if (!gpus) {
+    gpu_search_ = GpuSearch::start(kGpuSearchFirst, kGpuSearchLongest);
+    return;
+  }
   for (Gpu& gpu : *gpus) {
     node_.add_gpu(start_, std::move(gpu), Node::Origin::found, sessions_.effects());
   }
@@ -245,6 +241,7 @@ Result<void> Daemon::start() {
     }));
   }
   NVS_TRY(watch_memory());
+  NVS_TRY(search_gpus());
   NVS_TRY(sessions_.listen(folder_.take_tenant_socket()));
   NVS_TRY(control_socket_.listen(folder_.take_admin_socket()));
   NVS_TRY(plugin_socket_.listen(folder_.take_plugin_socket()));

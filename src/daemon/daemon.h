@@ -13,6 +13,7 @@
 #include "daemon/control_socket.h"
 #include "daemon/folder.h"
 #include "daemon/folder_watch.h"
+#include "daemon/gpu_search.h"
 #include "daemon/host_pool.h"
 #include "daemon/http_server.h"
 #include "daemon/identity.h"
@@ -67,6 +68,8 @@ class Daemon {
   Result<void> start();
   Result<void> watch_memory();
   void on_readings();
+  Result<void> search_gpus();
+  void on_found();
   void watch_pods();
   Result<void> serve_metrics();
 
@@ -110,6 +113,7 @@ class Daemon {
   Web web_;
   HttpServer http_;
   std::unique_ptr<MemoryWatch> memory_watch_;  // nothing where NVML does not tell
+  std::unique_ptr<GpuSearch> gpu_search_;      // nothing where NVML was there, or is by now
   Instant memory_heard_;                       // when it last told something
   std::unique_ptr<PodFeed> pods_;              // nothing where nobody watches
   bool is_awaited_ = false;  // nobody uses it but a run's processes may, and the log says so

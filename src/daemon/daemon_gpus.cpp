@@ -2,15 +2,51 @@
 // What NVML tells the daemon while it runs, and what it makes of it when NVML tells nothing.
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/limits.h"
+#include "daemon/log_lines.h"
 
 namespace nvs::daemon {
 
 Result<void> Daemon::watch_memory() {
   if (!memory_watch_) return {};
   return loop_.add(memory_watch_->fd(), EPOLLIN, [this](std::uint32_t) { on_readings(); });
+}
+
+Result<void> Daemon::search_gpus() {
+  if (!gpu_search_) return {};
+  return loop_.add(gpu_search_->fd(), EPOLLIN, [this](std::uint32_t) { on_found(); });
+}
+
+// From here on all is as if NVML had been there at the start. GPUs that clients have named keep
+// their numbers.
+void Daemon::on_found() {
+  auto found = gpu_search_->take();
+  if (!found) return;
+  loop_.remove(gpu_search_->fd());
+  gpu_search_.reset();
+  log_lines(Level::warning, "looking for GPUs", found->remarks);
+  messages_.set_teachers(Messages::Teachers::administrators);
+  const Instant now = loop_.now();
+  for (Gpu& gpu : found->gpus) {
+    const auto learnt = node_.gpus().find(gpu.uuid_bytes);
+    if (learnt) {
+      node_.describe_gpu(now, *learnt, std::move(gpu), sessions_.effects());
+    } else {
+      node_.add_gpu(now, std::move(gpu), Node::Origin::found, sessions_.effects());
+    }
+  }
+  memory_watch_ = std::move(found->watch);
+  memory_heard_ = now;
+  const Result<void> watched = watch_memory();
+  if (!watched) {
+    log(Level::error, "the memory of GPUs is not watched", {{"error", watched.error().message()}});
+    memory_watch_.reset();
+  }
+  sessions_.settle();
 }
 
 void Daemon::on_readings() {

@@ -172,6 +172,9 @@ inline constexpr Duration kMemoryPoll = Duration::from_s(1);
 // does not answer, and so long it is waited for at the end.
 inline constexpr Duration kGpuSilence = Duration::from_s(5);
 inline constexpr Duration kMemoryWatchEnd = Duration::from_s(1);
+// Where there was no NVML at the start it is looked for again after this, and then after longer.
+inline constexpr Duration kGpuSearchFirst = Duration::from_s(1);
+inline constexpr Duration kGpuSearchLongest = Duration::from_s(10);
 // Polls in a row like the one before until it is believed that others have more of it, or less.
 inline constexpr int kStillPollsForMore = 3;
 inline constexpr int kStillPollsForLess = 1;

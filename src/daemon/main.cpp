@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "daemon/daemon.h"
+#include "daemon/gpu_search.h"
 #include "daemon/memory_watch.h"
 #include "daemon/options.h"
 #include "os/signals.h"
@@ -69,6 +70,8 @@ int run(std::vector<std::string> arguments) {
 int main(int argc, char** argv) {
   const int code = nvs::daemon::run(std::vector<std::string>(argv + 1, argv + argc));
   // exit() would have NVML destroy what the thread in it still uses.
-  if (nvs::daemon::MemoryWatch::has_left_thread()) ::_exit(code);
+  const bool is_thread_left =
+      nvs::daemon::MemoryWatch::has_left_thread() || nvs::daemon::GpuSearch::has_left_thread();
+  if (is_thread_left) ::_exit(code);
   return code;
 }

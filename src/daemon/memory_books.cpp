@@ -31,15 +31,33 @@ void MemoryBooks::add_gpu(std::uint64_t physical, std::uint64_t size) {
 void MemoryBooks::use(core::ClientId id, core::TenantId tenant, core::GpuId gpu_id) {
   Gpu& gpu = gpus_[core::index_of(gpu_id)];
   const auto [client, is_new] = gpu.clients.try_emplace(id);
-  if (is_new) client->second.tenant = tenant;
+  if (!is_new) return;
+  client->second.tenant = tenant;
+  show(gpu_id, id);
+}
+
+void MemoryBooks::set_size(core::GpuId id, std::uint64_t physical, std::uint64_t size) {
+  Gpu& gpu = gpus_[core::index_of(id)];
+  gpu.physical = physical;
+  gpu.capacity = Capacity(size);
+  for (auto& [client_id, client] : gpu.clients) {
+    change(gpu, client, within(client.held, std::max(physical, size)));
+  }
+  for (const auto& [client_id, client] : gpu.clients) show(id, client_id);
+  review(id);
+}
+
+void MemoryBooks::show(core::GpuId gpu_id, core::ClientId id) {
+  Gpu& gpu = gpus_[core::index_of(gpu_id)];
+  Client& client = gpu.clients[id];
   const std::uint64_t total = gpu.capacity.visible();
-  if (!is_new || total == 0) return;
+  if (total == 0) return;
   // Its first word is the whole truth: programs ask for what is free before they tell of anything.
   Demand demand = demand_on(gpu);
-  demand.on_gpu = reach_of(gpu, client->second);
-  const std::uint64_t limit = limit_of(demand, total, 0);
-  client->second.total = total;
-  client->second.limit = limit;
+  demand.on_gpu = reach_of(gpu, client);
+  const std::uint64_t limit = limit_of(demand, total, client.held.allocated());
+  client.total = total;
+  client.limit = limit;
   gpu.was_limited = gpu.was_limited || limit < total;
   shown_.push_back({id, gpu_id, total, limit});
 }

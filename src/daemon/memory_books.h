@@ -24,6 +24,9 @@ class MemoryBooks {
   // The next one, from 0 on. `physical` is what it has, `size` what it is treated as having; 0: not
   // known.
   void add_gpu(std::uint64_t physical, std::uint64_t size);
+  // What it has is known only now: those that use it are told, and what they said is believed no
+  // further than that.
+  void set_size(core::GpuId gpu, std::uint64_t physical, std::uint64_t size);
   void use(core::ClientId client, core::TenantId tenant, core::GpuId gpu);
   void hold(core::ClientId client, core::GpuId gpu, const HeldMemory& held);
   void leave(core::ClientId client);
@@ -65,6 +68,7 @@ class MemoryBooks {
     bool was_limited = false;
   };
 
+  void show(core::GpuId id, core::ClientId client);
   void change(Gpu& gpu, Client& client, const HeldMemory& held);
   void review(core::GpuId id);
   Demand demand_on(const Gpu& gpu) const;

@@ -55,6 +55,25 @@ TEST_F(MemoryBooksTest, OfASizeThatIsNotKnownNothingIsSaid) {
   EXPECT_EQ(books_.capacity(core::GpuId{1}).bytes(), 0U);
 }
 
+TEST_F(MemoryBooksTest, OnceTheSizeIsKnownAllThatUseItAreToldAndHeldToIt) {
+  constexpr core::GpuId kLate{1};
+  books_.add_gpu(0, 0);
+  use(kFirst, kLate);
+  books_.hold(kFirst, kLate, has(500 * kGiB));
+  use(kSecond, kLate);
+  books_.set_size(kLate, 20 * kGiB, 18 * kGiB);
+  EXPECT_EQ(books_.capacity(kLate).bytes(), 18 * kGiB);
+  EXPECT_EQ(books_.held(kFirst, kLate)->resident, 20 * kGiB) << "no more than there is";
+  const AllShown shown = books_.take_shown();
+  ASSERT_GE(shown.size(), 2U);
+  for (const MemoryBooks::Shown& told : shown) {
+    EXPECT_EQ(told.gpu, kLate);
+    EXPECT_EQ(told.total, 15 * kGiB);
+  }
+  for (int i = 0; i < kStillPollsForMore; ++i) books_.measure(kLate, 0);
+  EXPECT_EQ(books_.capacity(kLate).bytes(), 18 * kGiB) << "it is measured";
+}
+
 TEST_F(MemoryBooksTest, WhatNobodyClaimsLeavesTheCapacity) {
   use(kFirst, kGpu);
   books_.hold(kFirst, kGpu, {.resident = 3 * kGiB, .away = 2 * kGiB, .fixed = kGiB});

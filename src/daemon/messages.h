@@ -36,6 +36,7 @@ class Messages {
     anybody,         // there is no NVML: clients are all that is known of GPUs
     administrators,  // NVML has told; what it does not know is taken from these alone
   };
+  void set_teachers(Teachers teachers) { teachers_ = teachers; }
   Messages(Node& node, HostPool& host, Teachers teachers, const Peer& self)
       : node_(node), host_(host), teachers_(teachers), self_(self) {}
 

@@ -13,6 +13,15 @@
 #include "daemon/status_words.h"
 
 namespace nvs::daemon {
+namespace {
+
+void log_mps(const std::string& uuid) {
+  log(Level::warning,
+      "MPS is active on this GPU: it merges the work of tenants, so there are no windows",
+      {{"gpu", uuid}});
+}
+
+}  // namespace
 
 Node::Node(const Options& options, SavedState saved, Instant start, const HostView& host,
            TenantIds ids)
@@ -66,12 +75,17 @@ core::GpuPolicy Node::initial_policy(const Gpu& gpu) const {
   return policy;
 }
 
+// What it is treated as having; 0: not known.
+std::uint64_t Node::size_of(const Gpu& gpu) const {
+  const auto most = options_.gpu_memory.of(gpu.uuid_bytes);
+  const bool is_less = most && (gpu.memory_bytes == 0 || *most < gpu.memory_bytes);
+  return is_less ? *most : gpu.memory_bytes;
+}
+
 std::optional<core::GpuId> Node::add_gpu(Instant now, Gpu gpu, Origin origin, Effects& effects) {
   const core::GpuPolicy policy = initial_policy(gpu);
   const std::uint64_t physical = gpu.memory_bytes;
-  if (const auto most = options_.gpu_memory.of(gpu.uuid_bytes)) {
-    if (physical == 0 || *most < physical) gpu.memory_bytes = *most;
-  }
+  gpu.memory_bytes = size_of(gpu);
   const std::string uuid = gpu.uuid;
   const std::string name = gpu.name;
   const std::uint64_t memory_bytes = gpu.memory_bytes;
@@ -88,15 +102,31 @@ std::optional<core::GpuId> Node::add_gpu(Instant now, Gpu gpu, Origin origin, Ef
        {"name", name},
        {"memory_mib", memory_bytes >> 20U},
        {"mode", mode_word(policy.mode)}});
-  if (mps_active) {
-    log(Level::warning,
-        "MPS is active on this GPU: it merges the work of tenants, so there are no windows",
-        {{"gpu", uuid}});
-  }
+  if (mps_active) log_mps(uuid);
   memory_.add_gpu(physical, memory_bytes);
   step(now, core::GpuAdded{*id, memory_bytes, policy}, effects);
   for (const auto& [tenant, described] : clients_.tenants()) write_limits(described);
   return id;
+}
+
+void Node::describe_gpu(Instant now, core::GpuId id, Gpu gpu, Effects& effects) {
+  GpuEntry& entry = gpus_.at(id);
+  const std::uint64_t physical = gpu.memory_bytes;
+  gpu.memory_bytes = size_of(gpu);
+  entry.gpu = std::move(gpu);
+  log(Level::info, "NVML knows a GPU that was learnt from a client",
+      {{"gpu", entry.gpu.uuid},
+       {"index", core::index_of(id)},
+       {"name", entry.gpu.name},
+       {"memory_mib", entry.gpu.memory_bytes >> 20U}});
+  if (entry.gpu.mps_active) {
+    log_mps(entry.gpu.uuid);
+    entry.policy.mode = core::Mode::concurrent;
+    step(now, core::PolicySet{id, entry.policy}, effects);
+  }
+  memory_.set_size(id, physical, entry.gpu.memory_bytes);
+  step(now, core::CapacitySet{id, memory_.capacity(id).bytes()}, effects);
+  for (const auto& [tenant, described] : clients_.tenants()) write_limits(described);
 }
 
 core::Priority Node::initial_priority(const Tenant& tenant, const TenantSettings& settings) const {

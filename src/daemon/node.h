@@ -63,6 +63,9 @@ class Node {
   // Nothing if there is no room for it or it is there already; said in the log.
   std::optional<core::GpuId> add_gpu(Instant now, Gpu gpu, Origin origin, Effects& effects);
 
+  // Of one that was learnt: what NVML says of it, now that it does.
+  void describe_gpu(Instant now, core::GpuId id, Gpu gpu, Effects& effects);
+
   // The tenant of a new client, who is its first one if it has no others. `first` describes it,
   // `wishes` is what it asks for: an administrator's word counts more.
   Tenant& join(Instant now, core::ClientId client, pid_t pid, Tenant first, const Wishes& wishes,
@@ -122,6 +125,7 @@ class Node {
 
  private:
   bool is_readopting(Instant now) const { return now - start_ <= kReadoption; }
+  std::uint64_t size_of(const Gpu& gpu) const;
   core::GpuPolicy initial_policy(const Gpu& gpu) const;
   core::Priority initial_priority(const Tenant& tenant, const TenantSettings& settings) const;
   NodeLabels labels(Instant now) const;

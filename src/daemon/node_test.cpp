@@ -245,6 +245,27 @@ TEST_F(NodeTest, TheTimelineShowsNoMoreMemoryThanTheStatusDoes) {
   EXPECT_NE(status.find(levels), std::string::npos) << status;
 }
 
+TEST_F(NodeTest, AGpuThatWasLearntGetsItsSizeWhenNvmlKnowsIt) {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
+  options_.gpu_memory.each = 6 * kGiB;
+  Node node(options_, {}, kStart);
+  const auto gpu = node.add_gpu(kStart, unknown_gpu(kUuid), Node::Origin::learnt, effects_);
+  Gpu known = gpu_with(kUuid, 8 * kGiB);
+  known.name = "a real one";
+  node.describe_gpu(kStart, *gpu, known, effects_);
+  const auto shows = [&](const std::string& words) {
+    const std::string status = node.status(kStart, {});
+    EXPECT_NE(status.find(words), std::string::npos) << words << "\n" << status;
+  };
+  const std::string bytes = std::to_string(6 * kGiB);
+  shows("\"name\":\"a real one\"");
+  shows("\"memory_bytes\":" + bytes);
+  shows("\"capacity_bytes\":" + bytes);
+  known.mps_active = true;
+  node.describe_gpu(kStart, *gpu, known, effects_);
+  shows("\"mode\":\"concurrent\"");
+}
+
 TEST_F(NodeTest, WhatIsMeasuredReachesTheCore) {
   constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
   Node node(options_, {}, kStart);

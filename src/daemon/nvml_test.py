@@ -15,6 +15,7 @@ from wire_client import PATIENCE_S
 
 UUID = "GPU-00000000-1122-3344-5566-778899aabbcc"
 FIRST_UUID = "GPU-00000001-1122-3344-5566-778899aabbcc"  # on the bus, so it is asked about first
+FIRST_BYTES = bytes.fromhex(FIRST_UUID[4:].replace("-", ""))
 LAST_UUID = "GPU-00000002-1122-3344-5566-778899aabbcc"
 
 
@@ -45,9 +46,12 @@ class Silence(DaemonCase):
             os.close(self.pipe)
             self.pipe = None
 
+    def gpus(self):
+        return self.ask(command="status")["gpus"]
+
     def errors(self):
-        gpus = self.ask(command="status")["gpus"]
-        return {gpu["uuid"]: gpu["nvml_error"] for gpu in gpus if gpu["nvml_error"] is not None}
+        errors = {gpu["uuid"]: gpu["nvml_error"] for gpu in self.gpus()}
+        return {uuid: error for uuid, error in errors.items() if error is not None}
 
     def table(self):
         command = [os.environ["NVSHARECTL"], "--folder", str(self.folder), "status"]
@@ -81,6 +85,22 @@ class Silence(DaemonCase):
         for uuid in (FIRST_UUID, UUID, LAST_UUID):
             self.daemon.wait_for_log("a GPU answers again", uuid)
         self.assertEqual(self.errors(), {})
+        self.assertEqual(self.daemon.end(), 0)
+
+    def test_nvml_that_comes_later_is_found(self):
+        library = self.folder.with_name("libnvidia-ml.so.1")
+        DaemonCase.start(self, "--host-memory", "0", NVSHARE_NVML=str(library))
+        first, second = self.tenant(1, FIRST_BYTES), self.tenant(2, FIRST_BYTES)
+        self.assertEqual([gpu["memory_bytes"] for gpu in self.gpus()], [0])
+        library.symlink_to(os.environ["FAKE_NVML"])
+        self.daemon.wait_for_log("NVML knows a GPU that was learnt", FIRST_UUID, "index=0")
+        for uuid in (UUID, LAST_UUID):
+            self.daemon.wait_for_log("GPU found", uuid)
+        # Those who came before are told what their programs may see and have.
+        for client in (first, second):
+            self.assertGreater(client.expect("Visible").total, 0)
+        for gpu in self.gpus():
+            self.assertGreater(gpu["capacity_bytes"], 0)
         self.assertEqual(self.daemon.end(), 0)
 
     def test_nvml_that_does_not_return_keeps_nobody_from_ending(self):
