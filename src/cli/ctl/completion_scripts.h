@@ -6,14 +6,43 @@
 namespace nvs::cli {
 
 inline constexpr const char* kBashCompletion = R"script(# bash completion of nvsharectl and nvshare
+# bash splits words at = and : as well (COMP_WORDBREAKS). What is up to the cursor goes to `words`,
+# put together again, and what is being written to `current` and `previous`, which is the option for
+# what comes after its =. Bash replaces `last`: `cut` is what an offer must not begin with, `lead`
+# what it must.
+_nvshare_words() {
+  local line=$COMP_LINE piece gap i
+  words=()
+  for ((i = 0; i <= COMP_CWORD; i++)); do
+    piece=${COMP_WORDS[i]} gap=${line%%[![:space:]]*}
+    line=${line#"$gap"} line=${line#"$piece"}
+    if ((i)) && [[ -z $gap && ($piece == [=:]* || ${COMP_WORDS[i-1]} == *[=:]) ]]; then
+      words[-1]+=$piece
+    else
+      words+=("$piece")
+    fi
+  done
+  cword=$((${#words[@]} - 1))
+  current=${words[cword]} previous=${words[cword-1]} last=$piece lead="" is_value=0
+  [[ $last == [=:]* ]] && last=""
+  if [[ $current == --*=* ]]; then
+    is_value=1
+    [[ $last == --*=* ]] && lead=${last%%=*}= last=${last#*=}
+    previous=${current%%=*} current=${current#*=}
+  fi
+  cut=${current%"$last"}
+}
+
 _nvsharectl() {
-  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+  local words cword current previous last cut lead is_value
+  _nvshare_words
   local word command="" setting="" given=0 skip=0 folder=() i
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    word=${COMP_WORDS[i]}
+  for ((i = 1; i < cword; i++)); do
+    word=${words[i]}
     if ((skip)); then skip=0; continue; fi
     case $word in
-      --folder) folder=(--folder "${COMP_WORDS[i+1]}"); skip=1 ;;
+      --folder) folder=(--folder "${words[i+1]}"); skip=1 ;;
+      --folder=*) folder=("$word") ;;
       --gpu|-o|--output|--seconds) skip=1 ;;
       -*) ;;
       *)
@@ -23,61 +52,64 @@ _nvsharectl() {
     esac
   done
   COMPREPLY=()
-  local IFS=$'\n' words=""
+  local IFS=$'\n' offers="" files=""
   case $previous in
-    --folder) mapfile -t COMPREPLY < <(compgen -d -- "$current"); return ;;
-    --gpu) words=$(nvsharectl "${folder[@]}" completion gpus 2>/dev/null) ;;
+    --folder) files=-d ;;
+    --gpu) offers=$(nvsharectl "${folder[@]}" completion gpus 2>/dev/null) ;;
     --seconds) return ;;
     -o|--output)
-      if [[ $command == trace ]]; then
-        mapfile -t COMPREPLY < <(compgen -f -- "$current"); return
-      fi
-      words=$'table\njson' ;;
+      [[ $command == trace ]] && files=-f
+      offers=$'table\njson' ;;
     *)
       case $command:$setting:$given in
         ::0)
-          words=$'status\ntop\nset\npause\nresume\ntrace\ncompletion'
-          words+=$'\n--folder\n--help\n--version' ;;
-        status:*) words=$'-o\n--folder' ;;
-        trace:*) words=$'-o\n--seconds\n--folder' ;;
-        set::0) words=$'mode\nturn\nwindow\npriority\nweight\nmemory\ncores' ;;
-        set:mode:0) words=$'auto\nserial\nconcurrent' ;;
-        set:turn:0) words=$'auto\n10s\n30s\n60s' ;;
-        set:window:0) words=$'10ms\n20ms\n50ms' ;;
-        set:priority:0) words=$'low\nnormal\nhigh' ;;
-        set:weight:0) words=$'50\n100\n200' ;;
-        set:memory:0) words=$'1Gi\n4Gi\n50%\nnone\ndefault' ;;
-        set:cores:0) words=$'25\n50\n75\nnone\ndefault' ;;
+          offers=$'status\ntop\nset\npause\nresume\ntrace\ncompletion'
+          offers+=$'\n--folder\n--help\n--version' ;;
+        status:*) offers=$'-o\n--folder' ;;
+        trace:*) offers=$'-o\n--seconds\n--folder' ;;
+        set::0) offers=$'mode\nturn\nwindow\npriority\nweight\nmemory\ncores' ;;
+        set:mode:0) offers=$'auto\nserial\nconcurrent' ;;
+        set:turn:0) offers=$'auto\n10s\n30s\n60s' ;;
+        set:window:0) offers=$'10ms\n20ms\n50ms' ;;
+        set:priority:0) offers=$'low\nnormal\nhigh' ;;
+        set:weight:0) offers=$'50\n100\n200' ;;
+        set:memory:0) offers=$'1Gi\n4Gi\n50%\nnone\ndefault' ;;
+        set:cores:0) offers=$'25\n50\n75\nnone\ndefault' ;;
         set:priority:1|set:weight:1|set:memory:1|set:cores:1|pause::0|resume::0)
-          words=$(nvsharectl "${folder[@]}" completion tenants 2>/dev/null) ;;
-        set:mode:1|set:turn:1|set:window:1) words="--gpu" ;;
-        completion::0) words=$'bash\nzsh\nfish' ;;
+          offers=$(nvsharectl "${folder[@]}" completion tenants 2>/dev/null) ;;
+        set:mode:1|set:turn:1|set:window:1) offers="--gpu" ;;
+        completion::0) offers=$'bash\nzsh\nfish' ;;
       esac ;;
   esac
+  if [[ -n $files ]]; then
+    mapfile -t COMPREPLY < <(compgen "$files" -- "$current")
+    COMPREPLY=("${COMPREPLY[@]#"$cut"}"); COMPREPLY=("${COMPREPLY[@]/#/$lead}"); return
+  fi
   # Compared by hand: compgen would run what looks like a command in a tenant's name.
   while read -r word; do
-    [[ -n $word && $word == "$current"* ]] && COMPREPLY+=("$(printf %q "$word")")
-  done <<< "$words"
+    [[ -n $word && $word == "$current"* ]] && COMPREPLY+=("$(printf %q "$lead${word#"$cut"}")")
+  done <<< "$offers"
 }
 complete -F _nvsharectl nvsharectl
 
 _nvshare() {
-  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} i
+  local words cword current previous last cut lead is_value i
+  _nvshare_words
   COMPREPLY=()
-  if ((COMP_CWORD == 1)); then
+  if ((cword == 1)); then
     mapfile -t COMPREPLY < <(compgen -W "run --help --version" -- "$current"); return
   fi
-  for ((i = 2; i < COMP_CWORD; i++)); do
-    case ${COMP_WORDS[i]} in
+  for ((i = 2; i < cword; i++)); do
+    case ${words[i]} in
       --) ((i++)); break ;;
       --priority|--memory|--cores|--library|--debug-file) ((i++)) ;;
       -*) ;;
       *) break ;;
     esac
   done
-  if ((i < COMP_CWORD)); then
-    mapfile -t COMPREPLY < <(compgen -f -- "$current")
-  elif ((i == COMP_CWORD)) && [[ $previous == -- || $current != -* ]]; then
+  if ((i < cword)); then
+    mapfile -t COMPREPLY < <(compgen -f -- "$last"); return
+  elif ((i == cword && !is_value)) && [[ $previous == -- || $current != -* ]]; then
     mapfile -t COMPREPLY < <(compgen -c -- "$current")
   elif [[ $previous == --priority ]]; then
     mapfile -t COMPREPLY < <(compgen -W "low normal high" -- "$current")
@@ -85,13 +117,14 @@ _nvshare() {
     mapfile -t COMPREPLY < <(compgen -W "1Gi 4Gi 50%" -- "$current")
   elif [[ $previous == --cores ]]; then
     mapfile -t COMPREPLY < <(compgen -W "25 50 75" -- "$current")
-  elif [[ $current == -* ]]; then
+  elif ((!is_value)) && [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W \
       "--priority --memory --cores --no-daemon --debug --debug-file --disable --library --help --" \
       -- "$current")
   else
     mapfile -t COMPREPLY < <(compgen -f -- "$current")
   fi
+  COMPREPLY=("${COMPREPLY[@]#"$cut"}"); COMPREPLY=("${COMPREPLY[@]/#/$lead}")
 }
 complete -o filenames -F _nvshare nvshare
 )script";
