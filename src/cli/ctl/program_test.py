@@ -8,6 +8,7 @@ usage: program_test.py NVSHARECTL [UNITTEST_ARGUMENT...]
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -240,6 +241,19 @@ class Trace(WithDaemon):
         self.bad(1, "cannot write /tmp: Is a directory", "trace", "-o", "/tmp")
         self.assertEqual(self.daemon.requests, [])  # it was not even asked
         self.bad(1, "cannot write /dev/full: No space left", "trace", "-o", "/dev/full")
+
+    def test_a_file_is_kept_until_there_is_another(self):
+        kept = self.folder / "kept"
+        kept.write_text("older")
+        before = sorted(self.folder.iterdir())
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        more = {"preexec_fn": limit, "restore_signals": False}  # Python ignores SIGXFSZ
+        self.bad(1, f"cannot write {kept}: File too large", "trace", "-o", str(kept), **more)
+        self.assertEqual(kept.read_text(), "older")
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+        self.good("trace", "-o", str(kept))
+        self.assertIn("traceEvents", json.loads(kept.read_text("utf-8")))
+        self.assertEqual(sorted(self.folder.iterdir()), before)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@
 #include "cli/ctl/admin_messages.h"
 #include "cli/ctl/commands.h"
 #include "cli/ctl/exit_codes.h"
+#include "cli/ctl/output_file.h"
 #include "cli/ctl/trace_file.h"
 #include "cli/ctl/units.h"
 
@@ -61,16 +62,6 @@ Outcome<void> check_writable(const std::string& path) {
   return cannot_write(path, errno);
 }
 
-Outcome<void> write_file(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "we");
-  if (file == nullptr) return cannot_write(path, errno);
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const int error = errno;
-  if (std::fclose(file) != 0) return cannot_write(path, errno);
-  if (!written) return cannot_write(path, error);
-  return {};
-}
-
 Outcome<std::string> trace(const CtlOptions& options) {
   NVS_TRY(check_writable(options.file));
   AdminClient daemon = NVS_TRY(AdminClient::connect(options.folder));
@@ -84,7 +75,8 @@ Outcome<std::string> trace(const CtlOptions& options) {
                  file.intervals);
   }
   if (options.file == "-") return std::move(file.text);
-  NVS_TRY(write_file(options.file, file.text));
+  const Result<void> written = write_output_file(options.file, file.text);
+  if (!written) return cannot_write(options.file, written.error().sys);
   return options.file + ": " + std::to_string(file.intervals) + " intervals over " +
          seconds_text(file.seconds) + "; open it in https://ui.perfetto.dev\n";
 }
