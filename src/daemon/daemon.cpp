@@ -13,6 +13,7 @@
 #include "daemon/file_budget.h"
 #include "daemon/host_setup.h"
 #include "daemon/limits.h"
+#include "daemon/log_file.h"
 #include "daemon/log_lines.h"
 #include "daemon/run_processes.h"
 #include "daemon/saved_tenants.h"
@@ -322,6 +323,9 @@ void Daemon::on_deadlines() {
 }
 
 void Daemon::look_at_folder(Instant now) {
+  if (options_.exit_when_unused && empty_if_long(STDERR_FILENO, kLogBytesMax)) {
+    log(Level::warning, "the log was too long: it begins anew", {{"bytes_max", kLogBytesMax}});
+  }
   if (folder_watch_.is_lost_for_good(now, folder_.is_lost())) stop(kFolderLost);
 }
 

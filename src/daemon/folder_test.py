@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""nvshare-scheduler and the folder that it has: whom it keeps out, and what becomes of the daemon
-when the folder is no longer its own.
+"""nvshare-scheduler and the folder that it has: whom it keeps out, how long its log gets, and what
+becomes of the daemon when the folder is no longer its own.
 
 usage: folder_test.py SCHEDULER [UNITTEST_ARGUMENT...]
 """
 
+import contextlib
 import fcntl
 import os
 import shutil
 import stat
+import subprocess
 import unittest
 
-from daemon_case import Daemon, DaemonCase
+from daemon_case import SCHEDULER, Daemon, DaemonCase, environment
 from wire_client import GOODBYE_STOPPING
 
 NOBODY = 65534
+KEPT_BYTES = 16 << 20  # kLogBytesMax
 SOCKETS = ("tenant/scheduler.sock", "admin.sock", "plugin/plugin.sock")
 
 
@@ -97,6 +100,29 @@ class Folders(DaemonCase):
         self.addCleanup(self.clean, daemon)
         self.assertEqual(daemon.wait(), 1)
         self.assertIn("belongs to another user", daemon.log[-1])
+
+
+class Logs(DaemonCase):
+    def test_a_users_daemon_bounds_its_log(self):
+        self.folder.mkdir()
+        log = self.folder / "scheduler.log"
+        log.touch()
+        os.truncate(log, KEPT_BYTES + 1)
+        with log.open("ab") as end:
+            command = [SCHEDULER, "--folder", str(self.folder), "--exit-when-unused"]
+            daemon = subprocess.Popen(command, stderr=end, env=environment())
+        self.addCleanup(daemon.wait)
+        self.addCleanup(daemon.kill)
+        client = None
+        while client is None:
+            self.assertIsNone(daemon.poll())
+            with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+                client = self.tenant(1)  # for whom it stays
+        while log.stat().st_size > KEPT_BYTES:
+            os.sched_yield()
+        client.ping(1)
+        lines = log.read_text("ascii").splitlines()
+        self.assertIn("the log was too long: it begins anew", lines[0])
 
 
 class LostFolders(DaemonCase):

@@ -163,6 +163,8 @@ inline constexpr Duration kUnusedAtFirst = Duration::from_s(10);
 inline constexpr Duration kFolderWait = Duration::from_s(4);
 // How often it is looked whether the folder has our sockets still.
 inline constexpr Duration kFolderLook = Duration::from_s(2);
+// Of the log of such a daemon, which nobody else bounds; looked at as often.
+inline constexpr std::int64_t kLogBytesMax = std::int64_t{16} << 20U;
 // Of a process, when it is asked whether it belongs to a run. The kernel allows less.
 inline constexpr std::size_t kEnvironmentBytesMax = std::size_t{8} << 20U;
 
