@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/daemon_process.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -62,11 +63,12 @@ DaemonProcess::DaemonProcess(const Bench& bench, const Child::Environment& extra
     : library_(find_library(bench.library)),
       environment_(daemon_environment(bench.machine, extra)) {
   const std::string program = existing(built("bin/nvshare-scheduler"), "the daemon");
-  const double window_ms = bench.machine.wall_seconds(kWindowSeconds) * 1e3;
-  command_ = {
-      program,       "--folder", folder_.path(), "--window", fmt::format("{:.0f}ms", window_ms),
-      "--log-level", "warning"};
+  command_ = {program, "--folder", folder_.path(), "--log-level", "warning"};
   command_.insert(command_.end(), options.begin(), options.end());
+  if (std::find(options.begin(), options.end(), "--window") == options.end()) {
+    const double window_ms = bench.machine.wall_seconds(kWindowSeconds) * 1e3;
+    command_.insert(command_.end(), {"--window", fmt::format("{:.0f}ms", window_ms)});
+  }
   start();
 }
 

@@ -25,7 +25,7 @@ inline constexpr double kWindowSeconds = 0.080;
 class DaemonProcess {
  public:
   // Throws Failure, with its log, if it is not built or does not get ready. `extra` is added to its
-  // environment, `options` to its command line.
+  // environment, `options` to its command line, which may name another window.
   explicit DaemonProcess(const Bench& bench, const Child::Environment& extra = {},
                          const std::vector<std::string>& options = {});
   ~DaemonProcess();
