@@ -6,6 +6,7 @@
 #include "interposer/flow/kinds.h"
 #include "interposer/flow/test_events.h"
 #include "interposer/gate/gated_call.h"
+#include "interposer/resolve/clock.h"
 #include "os/linux_calls.h"
 
 namespace nvs::interposer {
@@ -32,6 +33,19 @@ class Engines : public flow::BoundedTest {
     while (submit(stream, kind)) {
     }
   }
+  // It holds as long as what was queued is still thought to be there. A machine that is later tells
+  // nothing.
+  template <class Holds>
+  void in_time(Holds holds) {
+    for (;;) {
+      SetUp();
+      const std::int64_t before_ns = clock_ns();
+      const bool is_so = holds();
+      if (clock_ns() - before_ns >= flow::kFirstGuess_ns / 2) continue;
+      EXPECT_TRUE(is_so);
+      return;
+    }
+  }
   static void expect_done() {
     flow::fake_events.complete = true;
     const flow::Look now = look();
@@ -53,18 +67,21 @@ TEST_F(Engines, CopiesDoNotWaitForKernelsNorTheseForThem) {
 }
 
 TEST_F(Engines, NorDoesOneCallOfThemWaitForAnother) {
-  fill(stream(), kKernel);
-  const flow::Room kernel = flow::ask(0, stream(), kKernel);
-  ASSERT_FALSE(kernel.counted);
-  EXPECT_TRUE(submit(copies(), kCopy)) << "though that has asked first";
-  flow::asks_no_more(0, kernel.asked_ns);
+  in_time([] {
+    fill(stream(), kKernel);
+    const flow::Room kernel = flow::ask(0, stream(), kKernel);
+    EXPECT_TRUE(submit(copies(), kCopy)) << "though that has asked first";
+    return !kernel.counted;
+  });
 }
 
 // What a stream does is in order, and a default stream may be with all others.
 TEST_F(Engines, AmongKernelsOfTheirStreamTheyWaitForThose) {
-  fill(stream(), kKernel);
   for (CUstream one : {stream(), CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
-    EXPECT_FALSE(submit(one, kCopy));
+    in_time([one] {
+      fill(stream(), kKernel);
+      return !submit(one, kCopy);
+    });
   }
 }
 

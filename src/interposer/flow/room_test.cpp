@@ -23,6 +23,8 @@ class RoomInVain : public flow::BoundedTest {
   static constexpr int kFew = 10;
   // Of a first guess, from its submission on.
   static constexpr std::int64_t kLate_ns = flow::kFirstGuess_ns + 1'000'000;
+  // What was queued is still thought to be there. A machine that is later tells nothing.
+  static constexpr std::int64_t kSoon_ns = flow::kFirstGuess_ns / 2;
 
   static bool submit(std::uint64_t kind) {
     const flow::Room room = flow::ask(0, stream(), kind);
@@ -150,12 +152,17 @@ TEST_F(RoomInVain, AKernelThatAlwaysTakesAsLongIsWaitedForByAll) {
     while (!learn(kHeld)) {
     }
     const std::int64_t before_ns = clock_ns();
-    fill(known);
+    flow::fake_events.complete = false;
+    EXPECT_TRUE(submit(kHeld));
+    // Not if its last end was seen late.
+    const bool is_steady = look().ends_in_ns > 0;
+    while (submit(known)) {
+    }
     wait_in_vain();
     // As it runs, there is room for a few.
     int made = 0;
     while (made < kMany && submit(known)) ++made;
-    in_time = clock_ns() - before_ns < kLate_ns - flow::kFirstGuess_ns;
+    in_time = is_steady && clock_ns() - before_ns < kLate_ns - flow::kFirstGuess_ns;
     EXPECT_TRUE(made < kFew || !in_time);
   }
 }
@@ -169,29 +176,37 @@ TEST_F(RoomInVain, WhoAskedFirstComesFirst) {
     const std::int64_t before_ns = clock_ns();
     fill(kUnknown);
     const flow::Room first = flow::ask(0, stream(), kLong);
-    ASSERT_FALSE(first.counted);
     // Now there is room for another one.
     flow::set_bound(0, 2 * kBound_ns);
-    flow::Room second = flow::ask(0, stream(), kUnknown);
+    const flow::Room second = flow::ask(0, stream(), kUnknown);
+    flow::asks_no_more(0, first.asked_ns);
+    const flow::Room again = flow::ask(0, stream(), kUnknown, second.asked_ns);
+    in_time = clock_ns() - before_ns < kSoon_ns;
+    if (!in_time) continue;
+    EXPECT_FALSE(first.counted);
     EXPECT_FALSE(second.counted);
     EXPECT_GT(second.wait_ns, 0);
-    flow::asks_no_more(0, first.asked_ns);
-    second = flow::ask(0, stream(), kUnknown, second.asked_ns);
-    in_time = clock_ns() - before_ns < flow::FirstCome::kGone_ns / 2;
-    EXPECT_TRUE(second.counted);
-    if (second.counted) flow::mark(0, stream());
+    EXPECT_TRUE(again.counted);
   }
 }
 
 // The same thread goes on with something else.
 TEST_F(RoomInVain, WhoHasComeInLeavesNobodyWaiting) {
-  fill(kUnknown);
-  const flow::Room first = flow::ask(0, stream(), kUnknown);
-  ASSERT_FALSE(first.counted);
-  flow::set_bound(0, 4 * kBound_ns);
-  ASSERT_TRUE(flow::ask(0, stream(), kUnknown, first.asked_ns).counted);
-  flow::mark(0, stream());
-  EXPECT_TRUE(submit(kUnknown));
+  for (bool in_time = false; !in_time;) {
+    SetUp();
+    const std::int64_t before_ns = clock_ns();
+    fill(kUnknown);
+    const flow::Room first = flow::ask(0, stream(), kUnknown);
+    flow::set_bound(0, 4 * kBound_ns);
+    const flow::Room again = flow::ask(0, stream(), kUnknown, first.asked_ns);
+    flow::mark(0, stream());
+    const bool is_next_in = submit(kUnknown);
+    in_time = clock_ns() - before_ns < kSoon_ns;
+    if (!in_time) continue;
+    EXPECT_FALSE(first.counted);
+    EXPECT_TRUE(again.counted);
+    EXPECT_TRUE(is_next_in);
+  }
 }
 
 }  // namespace
