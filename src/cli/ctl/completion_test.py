@@ -10,7 +10,6 @@ import pathlib
 import pty
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -19,14 +18,7 @@ import fake_daemon  # noqa: E402  (beside this file, and not where -E lets Pytho
 NVSHARECTL = ""
 
 
-class Completion(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
-        self.daemon = fake_daemon.FakeDaemon(self.folder)
-        self.addCleanup(self.daemon.close)
-
+class Completion(fake_daemon.WithFakeDaemon):
     def bash(self, *words, line=None):
         """What bash offers for a command line, of which the last word is not finished."""
         name = pathlib.Path(words[0]).name

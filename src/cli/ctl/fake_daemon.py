@@ -6,7 +6,9 @@ import json
 import os
 import pathlib
 import socket
+import tempfile
 import threading
+import unittest
 
 GIB = 1 << 30
 
@@ -141,3 +143,14 @@ class FakeDaemon:
         else:
             one["paused"] = request["command"] == "pause"
             one["gpus"][0]["state"] = "paused" if one["paused"] else "running"
+
+
+class WithFakeDaemon(unittest.TestCase):
+    """A test that has one, in a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name).resolve()
+        self.daemon = FakeDaemon(self.folder)
+        self.addCleanup(self.daemon.close)

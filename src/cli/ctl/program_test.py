@@ -12,7 +12,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -32,14 +31,7 @@ def run(*arguments, folder=None, variables=None, **more):
     )
 
 
-class WithDaemon(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
-        self.daemon = fake_daemon.FakeDaemon(self.folder)
-        self.addCleanup(self.daemon.close)
-
+class WithDaemon(fake_daemon.WithFakeDaemon):
     def good(self, *arguments, **more):
         done = run(*arguments, folder=self.folder, **more)
         self.assertEqual((done.returncode, done.stderr), (0, ""))

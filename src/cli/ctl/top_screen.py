@@ -3,16 +3,13 @@
 
 import fcntl
 import os
-import pathlib
 import pty
 import select
 import signal
 import struct
 import subprocess
-import tempfile
 import termios
 import time
-import unittest
 
 import fake_daemon
 
@@ -78,14 +75,7 @@ class Screen:
         os.close(self.theirs)
 
 
-class Top(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
-        self.daemon = fake_daemon.FakeDaemon(self.folder)
-        self.addCleanup(self.daemon.close)
-
+class Top(fake_daemon.WithFakeDaemon):
     def screen(self):
         screen = Screen(self.folder)
         self.addCleanup(screen.close)
