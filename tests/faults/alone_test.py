@@ -67,6 +67,8 @@ class Hanging(Alone):
         """The daemon has the connection, and says nothing."""
         tenant = self.ready_tenant("limits", NVML)
         self.daemon.allow(8 * MIB)
+        # Heard by then: it would have all the room that it was allowed before.
+        self.daemon.wait_for_holds(lambda _: True)
         tenant.say(f"take plain {200 * MIB}")
         self.daemon.wait_for_holds(lambda holds: holds.asked > 0)
         tenant.wait_for_line("took 0")
